@@ -1,0 +1,319 @@
+"""The body of a chat completion, streamed or whole, taken in as it comes: text, pieces, usage, errors.
+
+Source of the wire: https://openrouter.ai/docs/api-reference/streaming and recorded exchanges (tests/data/recorded).
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import msgspec
+
+from eyas.backends import errors as wire_errors
+from eyas.ledger import nano_dollars
+from eyas.types import Billed, Completion, DraftText, Failure, FailureKind, Finish, Outcome, Pieces, ToolCall, Usage
+
+MOST_LINE = 16 * 1024 * 1024
+"""A line above this many bytes is garbage, not an event."""
+
+
+class _Function(msgspec.Struct):
+    name: str | None = None
+    arguments: Any = None
+
+
+class _Tool(msgspec.Struct):
+    index: int | None = None
+    id: str | None = None
+    function: _Function | None = None
+
+
+class _Detail(msgspec.Struct):
+    text: str | None = None
+
+
+class _Delta(msgspec.Struct):
+    content: str | None = None
+    reasoning: str | None = None
+    reasoning_content: str | None = None
+    reasoning_details: list[_Detail] | None = None
+    tool_calls: list[_Tool] | None = None
+
+
+class _Choice(msgspec.Struct):
+    delta: _Delta | None = None
+    message: _Delta | None = None
+    finish_reason: str | None = None
+    native_finish_reason: str | None = None
+    error: Any = None
+
+
+class _Details(msgspec.Struct):
+    reasoning_tokens: int | None = None
+    cached_tokens: int | None = None
+
+
+class _Usage(msgspec.Struct):
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost: Decimal | None = None
+    prompt_tokens_details: _Details | None = None
+    completion_tokens_details: _Details | None = None
+
+
+class _Chunk(msgspec.Struct):
+    id: str | None = None
+    model: str | None = None
+    provider: str | None = None
+    choices: list[_Choice] | None = None
+    usage: _Usage | None = None
+    error: Any = None
+
+
+_decode = msgspec.json.Decoder(_Chunk, strict=False).decode
+
+
+class _Call:
+    """A tool call as far as it has come."""
+
+    __slots__ = ("arguments", "id", "name", "pieces")
+
+    def __init__(self) -> None:
+        self.id = ""
+        self.name = ""
+        self.arguments: list[str] = []
+        self.pieces: list[int] = []
+
+
+class Stream:
+    """Takes the bytes of one response with status 200 and says what came of it. No I/O, no clock."""
+
+    def __init__(self) -> None:
+        self.generation_id = ""
+        self.provider = ""
+        self.model = ""
+        self.finish: str | None = None
+        self.native_finish: str | None = None
+        self.usage: Usage | None = None
+        self.error: Any = None
+        self.done = False
+        self.tokens = 0
+        self._buffer = b""
+        self._data: list[bytes] = []
+        self._json: list[bytes] = []
+        self._events = 0
+        self._garbage = ""
+        self._reasoning: list[str] = []
+        self._content: list[str] = []
+        self._calls: dict[int, _Call] = {}
+        self._drafted = (0, 0, 0)
+
+    def feed(self, data: bytes) -> None:
+        """Take the next bytes, cut anywhere."""
+        lines = (self._buffer + data).split(b"\n")
+        self._buffer = lines.pop()
+        for line in lines:
+            self._line(line.rstrip(b"\r"))
+        if len(self._buffer) > MOST_LINE:
+            self._garbage, self._buffer = f"a line of over {MOST_LINE} bytes", b""
+
+    def end(self) -> None:
+        """No more bytes will come."""
+        rest, self._buffer = self._buffer, b""
+        if rest:
+            self._line(rest.rstrip(b"\r"))
+        self._event()
+        body = b"\n".join(self._json).strip()
+        if body and not self._events:
+            self._take(body, whole=True)
+            self.done = self.error is None and not self._garbage
+
+    def _line(self, line: bytes) -> None:
+        if line.startswith(b"data:"):
+            self._data.append(line[6:] if line[5:6] == b" " else line[5:])
+        elif not line:
+            self._event()
+            if self._json:
+                self._json.append(line)
+        elif line[:1] != b":" and not line.startswith((b"event:", b"id:", b"retry:")):
+            self._json.append(line)
+
+    def _event(self) -> None:
+        if not self._data:
+            return
+        data, self._data = (self._data[0] if len(self._data) == 1 else b"\n".join(self._data)), []
+        self._events += 1
+        if data.strip() == b"[DONE]":
+            self.done = True
+        else:
+            self._take(data, whole=False)
+
+    def _take(self, data: bytes, *, whole: bool) -> None:
+        try:
+            chunk = _decode(data)
+        except (msgspec.DecodeError, UnicodeDecodeError, ArithmeticError) as error:
+            self._garbage = self._garbage or f"not a chat completion ({error}): {data[:200]!r}"
+            return
+        self.generation_id = self.generation_id or chunk.id or ""
+        self.provider = self.provider or chunk.provider or ""
+        self.model = self.model or chunk.model or ""
+        if chunk.error is not None:
+            self.error = chunk.error
+        if chunk.usage is not None:
+            self.usage = _usage(chunk.usage)
+        for choice in chunk.choices or ():
+            self._choice(choice, whole=whole)
+
+    def _choice(self, choice: _Choice, *, whole: bool) -> None:
+        if choice.error is not None:
+            self.error = choice.error
+        if choice.finish_reason is not None:
+            self.finish = choice.finish_reason
+            self.native_finish = choice.native_finish_reason
+        delta = choice.message if whole and choice.message is not None else choice.delta
+        if delta is None:
+            return
+        reasoning = delta.reasoning or delta.reasoning_content or _joined(delta.reasoning_details)
+        if reasoning:
+            self._reasoning.append(reasoning)
+            self.tokens += 1
+        if delta.content:
+            self._content.append(delta.content)
+            self.tokens += 1
+        for position, tool in enumerate(delta.tool_calls or ()):
+            self._tool(tool, position)
+
+    def _tool(self, tool: _Tool, position: int) -> None:
+        call = self._calls.setdefault(tool.index if tool.index is not None else position, _Call())
+        call.id = call.id or tool.id or ""
+        if tool.function is None:
+            return
+        call.name = call.name or tool.function.name or ""
+        arguments = tool.function.arguments
+        if arguments is not None and not isinstance(arguments, str):
+            arguments = msgspec.json.encode(arguments).decode()
+        if arguments:
+            call.arguments.append(arguments)
+            call.pieces.append(len(arguments))
+            self.tokens += 1
+
+    @property
+    def started(self) -> bool:
+        """Whether any text came."""
+        return bool(self._reasoning or self._content or self._calls)
+
+    def draft(self) -> DraftText | None:
+        """What came since the last draft; None if nothing did."""
+        reasoning, content, calls = self._drafted
+        self._drafted = (
+            len(self._reasoning),
+            len(self._content),
+            sum(len(call.pieces) for call in self._calls.values()),
+        )
+        if self._drafted == (reasoning, content, calls):
+            return None
+        new_reasoning, new_content = self._reasoning[reasoning:], self._content[content:]
+        return DraftText(
+            reasoning="".join(new_reasoning),
+            content="".join(new_content),
+            tool_calls=self._tool_calls(),
+            pieces=Pieces(
+                tuple(map(len, new_reasoning)),
+                tuple(map(len, new_content)),
+                tuple(tuple(call.pieces) for _, call in sorted(self._calls.items())),
+            ),
+        )
+
+    def outcome(self, broken: str | None = None) -> Outcome:
+        """What came of it; `broken` says why the connection did not end cleanly. Call `end` before."""
+        failure = self._failure(broken)
+        if failure is not None and not self.started:
+            return failure
+        if self.usage is not None and self.usage.completion_tokens == 0 and not self.started:
+            return self._fail(FailureKind.EMPTY, Billed.NO, "an answer without a token")
+        return Completion(
+            reasoning="".join(self._reasoning),
+            content="".join(self._content),
+            tool_calls=self._tool_calls(),
+            finish=_finish(self.finish),
+            usage=self.usage,
+            provider=self.provider,
+            model=self.model,
+            generation_id=self.generation_id,
+            pieces=self._pieces() if self._events else None,
+            cut=failure,
+            extra=self._extra(),
+        )
+
+    def _failure(self, broken: str | None) -> Failure | None:
+        if self.error is not None or self.finish == "error":
+            return self._error()
+        if self.finish is not None:
+            return None if self.started else self._empty()
+        if self._garbage and not broken:
+            broken = self._garbage
+        if self.started:
+            return self._fail(FailureKind.CUT, Billed.UNKNOWN, broken or "the stream ended without a finish_reason")
+        if self._events == 0 and self.done and not broken:
+            return self._fail(FailureKind.EMPTY, Billed.NO, "a body without an answer")
+        if self.usage is not None:
+            return self._empty()
+        return self._fail(FailureKind.LOST, Billed.UNKNOWN, broken or "the stream ended before a token")
+
+    def _error(self) -> Failure:
+        failure = wire_errors.from_error(self.error, 200, {})
+        if self.started:
+            return self._fail(FailureKind.CUT, Billed.YES if self.usage else Billed.UNKNOWN, failure.detail)
+        return msgspec.structs.replace(
+            failure, usage=self.usage, generation_id=self.generation_id, provider=self.provider
+        )
+
+    def _empty(self) -> Failure:
+        billed = self.usage is not None and (self.usage.completion_tokens > 0 or bool(self.usage.cost))
+        return self._fail(
+            FailureKind.EMPTY, Billed.YES if billed else Billed.NO, f"finish_reason {self.finish!r} without any text"
+        )
+
+    def _fail(self, kind: FailureKind, billed: Billed, detail: str) -> Failure:
+        return Failure(kind, billed, detail, usage=self.usage, generation_id=self.generation_id, provider=self.provider)
+
+    def _tool_calls(self) -> tuple[ToolCall, ...]:
+        return tuple(ToolCall(call.id, call.name, "".join(call.arguments)) for _, call in sorted(self._calls.items()))
+
+    def _pieces(self) -> Pieces:
+        return Pieces(
+            tuple(map(len, self._reasoning)),
+            tuple(map(len, self._content)),
+            tuple(tuple(call.pieces) for _, call in sorted(self._calls.items())),
+        )
+
+    def _extra(self) -> dict[str, Any]:
+        extra: dict[str, Any] = {}
+        if self.native_finish and self.native_finish != self.finish:
+            extra["native_finish_reason"] = self.native_finish
+        if self._events and not self.done:
+            extra["no_done"] = True
+        if self._garbage:
+            extra["garbage"] = self._garbage
+        return extra
+
+
+def _joined(details: list[_Detail] | None) -> str:
+    return "".join(detail.text or "" for detail in details) if details else ""
+
+
+def _finish(reason: str | None) -> Finish | None:
+    if reason is None:
+        return None
+    try:
+        return Finish(reason)
+    except ValueError:
+        return Finish.OTHER
+
+
+def _usage(usage: _Usage) -> Usage:
+    reasoning = usage.completion_tokens_details.reasoning_tokens if usage.completion_tokens_details else None
+    cached = usage.prompt_tokens_details.cached_tokens if usage.prompt_tokens_details else None
+    cost = None if usage.cost is None or usage.cost < 0 else nano_dollars(usage.cost)
+    return Usage(usage.prompt_tokens, usage.completion_tokens, reasoning, cached or 0, cost)

@@ -1,0 +1,48 @@
+"""`eyas reconcile`."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+import click
+
+from eyas import config as configs
+from eyas.cli import start
+from eyas.engine.inputs import load_tokenizer
+from eyas.engine.reconcile import Reconciled, reconcile
+from eyas.journal import lock
+from eyas.ledger import usd
+
+
+@click.command("reconcile")
+@click.argument("rundir", type=click.Path(path_type=Path))
+@click.option(
+    "--write-off", metavar="all|ID", help="Book what stays unknown at its whole reservation: a work's id, or all."
+)
+@click.option("--key-file", type=click.Path(path_type=Path), help="Read the API key from this file.")
+def command(rundir: Path, write_off: str | None, key_file: Path | None) -> int:
+    """Look up what attempts of RUNDIR cost whose outcome is not known, by generation id."""
+    config = configs.frozen(rundir)
+    key = start.key(key_file)
+    with lock(rundir):
+        done = start.run_loop(reconcile(config, key, load_tokenizer(config), write_off, time.time))
+    print(_words(done), file=sys.stderr)
+    return 5 if done.unknown else 0
+
+
+def _words(done: Reconciled) -> str:
+    lines = [f"{done.found} of {done.asked} unknown outcomes were looked up: ${usd(done.cost):.6f} booked"]
+    if done.kept:
+        lines.append(f"{done.kept} answers that a killed run had in flight were kept as partial answers")
+    if done.written_off:
+        lines.append(
+            f"{done.written_off} were written off at their whole reservation: ${usd(done.written_off_cost):.6f}"
+        )
+    if done.unknown:
+        lines.append(
+            f"{done.unknown} stay unknown with ${usd(done.held):.6f} held ({done.without_id} were cut before the API gave them an "
+            "id, and can only be written off: --write-off all)"
+        )
+    return "\n".join(lines)

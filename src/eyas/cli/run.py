@@ -1,0 +1,136 @@
+"""`eyas run`."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from eyas.cli import start
+from eyas.config import RunConfig, load
+from eyas.engine.run import Engine
+from eyas.engine.session import Ended, Options, run_config
+from eyas.errors import UsageError
+from eyas.report.progress import Line, plain, table
+from eyas.report.summary import exit_code, status
+from eyas.types import StopReason
+
+ASK_ABOVE = 5.0
+"""US dollars above which `run` asks first."""
+
+EXIT_CODES = (
+    "Exit codes: 0 complete, 2 usage, 3 cap reached, 4 some works failed or were refused, 5 unknown outcomes remain, "
+    "6 key or credits, 7 storage, 130 interrupted."
+)
+
+
+@click.command("run", epilog=EXIT_CODES)
+@click.argument("config_file", metavar="RUN.toml", type=click.Path(path_type=Path))
+@click.option("--yes", is_flag=True, help="Do not ask before spending more than $5.")
+@click.option("--json", "as_json", is_flag=True, help="Print the final status as JSON on stdout.")
+@click.option("--progress", type=click.Choice(["plain", "none"]), default="plain", show_default=True)
+@click.option("--key-file", type=click.Path(path_type=Path), help="Read the API key from this file.")
+@click.option("--confirm-removed", is_flag=True, help="Go on although the sources lost prompts of this run.")
+def command(
+    config_file: Path, yes: bool, as_json: bool, progress: str, key_file: Path | None, confirm_removed: bool
+) -> int:
+    """Answer the prompts of RUN.toml, up to its cap and quotas. The same command again resumes.
+
+    The first ^C starts nothing more and lets what flies land; the second ends that too and keeps its text.
+    """
+    config = load(config_file)
+    start.allow_open_files(config.limits.in_flight)
+    key = start.key(key_file)
+    agree(config, yes=yes)
+    options = Options(confirm_removed, watch_signals, None if progress == "none" else _progress())
+    ended = start.run_loop(run_config(config, config_file.read_text(encoding="utf-8"), key, options))
+    return finish(ended, as_json=as_json, quiet=progress == "none")
+
+
+def agree(config: RunConfig, *, yes: bool) -> None:
+    """Have the cap confirmed where it is above $5.
+
+    Raises:
+        UsageError: nobody is there to ask.
+    """
+    cap = config.budget.usd or 0.0
+    if yes or cap <= ASK_ABOVE:
+        return
+    if not sys.stdin.isatty():
+        raise UsageError(f"this run may spend up to ${cap:.2f}: add --yes to agree without a terminal")
+    click.confirm(f"This run may spend up to ${cap:.2f} in all. Go on?", abort=True, err=True)
+
+
+def watch_signals(engine: Engine) -> None:
+    """^C and SIGTERM drain; a second one aborts."""
+    loop = asyncio.get_running_loop()
+
+    def interrupt() -> None:
+        again = engine.books.stopping is StopReason.INTERRUPTED
+        print(
+            "ending what flies; its text is kept"
+            if again
+            else f"starting nothing more; {len(engine.flights)} in flight "
+            "may land (^C again ends them and keeps their text)",
+            file=sys.stderr,
+        )
+        engine.interrupt()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, interrupt)
+
+
+def finish(ended: Ended, *, as_json: bool, quiet: bool) -> int:
+    """Say how a session ended; gives the exit code."""
+    figures = status(ended.state, running=False)
+    if not quiet:
+        if ended.recovered:
+            print(
+                f"{ended.recovered} answers that a killed run had in flight were kept as partial answers",
+                file=sys.stderr,
+            )
+        print(table(figures), file=sys.stderr)
+    code = exit_code(ended.state)
+    advice = _advice(ended, code)
+    if advice:
+        print(f"eyas: {advice}", file=sys.stderr)
+    if as_json:
+        print(json.dumps(figures, indent=2))
+    return code
+
+
+def _advice(ended: Ended, code: int) -> str:
+    detail = plain(ended.detail, 400)
+    match ended.reason:
+        case StopReason.KEY:
+            return f"stopped: {detail}. Mend the key or add credits, then run the same command again: it resumes"
+        case StopReason.ALARM:
+            return f"stopped: {detail}. What is there is valid; set the provider aside in [providers] ignore before going on"
+        case StopReason.CAP:
+            return (
+                "the cap is reached; what is there is valid. Raise [budget] usd and run the same command again to go on"
+            )
+        case StopReason.INTERRUPTED:
+            return "interrupted; run the same command again to go on"
+        case StopReason.OWED:
+            return "no endpoint is left that may answer the rest; run the same command again later"
+        case _ if code == 5:
+            return "some outcomes are unknown; `eyas reconcile RUNDIR` looks them up, --write-off all gives them up"
+        case _ if code == 4:
+            return "some works failed or were refused; `eyas show RUNDIR ID` says why"
+        case _:
+            return ""
+
+
+def _progress() -> Callable[[Engine], None]:
+    line = Line(sys.stderr, every=2.0 if sys.stderr.isatty() else 10.0)
+
+    def tick(engine: Engine) -> None:
+        line.tick(engine.books.state, len(engine.flights), engine.books.last_error)
+
+    return tick

@@ -1,0 +1,72 @@
+"""`eyas simulate`."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from eyas import vocab
+from eyas.errors import UsageError
+from eyas.families import by_name
+from eyas.sim import wire
+from eyas.sim.scenarios import SCENARIOS, Scenario, load
+from eyas.sim.world import World
+
+FAMILY = "kimi-k2.5"
+
+
+@click.command("simulate")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, show_default=True, help="0 takes a free one.")
+@click.option("--scenario", "name", type=click.Choice(sorted(SCENARIOS)), default="clean", show_default=True)
+@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--tokenizer", help="Folder or hub id of the Kimi vocabulary; without it the one in splintr-rs.")
+@click.option(
+    "--set", "changes", multiple=True, metavar="NAME=VALUE", help="Change the scenario: tps=8, faults.hang=0.01."
+)
+@click.option("--books", type=click.Path(path_type=Path), help="Write the simulator's books here when it ends.")
+@click.option("--max-seconds", type=click.FloatRange(min=0), help="End by itself after so long.")
+@click.option("--parent", type=int, help="End by itself when this process is gone.")
+def command(
+    port: int,
+    name: str,
+    seed: int,
+    tokenizer: str | None,
+    changes: tuple[str, ...],
+    books: Path | None,
+    max_seconds: float | None,
+    parent: int | None,
+) -> None:
+    """Serve an OpenRouter-compatible API of virtual providers on 127.0.0.1; the base URL is printed on stdout.
+
+    Its books are at /sim/books and /sim/state: what was sampled, sent and billed.
+    """
+    scenario = changed(load(name), changes)
+    family = by_name(FAMILY).load(vocab.resolve(tokenizer) if tokenizer else vocab.kimi_folder())
+    world = World(scenario, seed, family.vocab, time.monotonic, family.count_prompt)
+    wire.run_forever(world, port=port, parent=parent, max_seconds=max_seconds, books=books)
+
+
+def changed(scenario: Scenario, changes: tuple[str, ...]) -> Scenario:
+    """The scenario with fields replaced: NAME=VALUE, or faults.NAME=VALUE.
+
+    Raises:
+        UsageError: there is no such field, or the value does not fit it.
+    """
+    fields: dict[str, Any] = msgspec.structs.asdict(scenario)
+    faults: dict[str, Any] = msgspec.structs.asdict(scenario.faults)
+    for change in changes:
+        name, equals, value = change.partition("=")
+        table, field = (faults, name.removeprefix("faults.")) if name.startswith("faults.") else (fields, name)
+        if not equals or field not in table:
+            raise UsageError(
+                f"--set {change}: give NAME=VALUE with a field of the scenario: {', '.join(sorted(fields))}"
+            )
+        table[field] = None if value.lower() == "none" else value
+    try:
+        return msgspec.convert({**fields, "faults": faults}, Scenario, strict=False)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"--set: {error}") from None

@@ -1,0 +1,182 @@
+"""What starts next: one pool over all datasets, quotas that foresee what flies, and a reservation that fits the cap.
+
+`Admission` is the seam for other policies (metered, leases, local engines); `Strict` reserves each request in full.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+from eyas.engine.pace import Pace
+from eyas.forecast import Lengths, Residuals
+from eyas.ledger import reservation
+from eyas.plan import Route
+from eyas.state import State
+from eyas.types import Prompt, Work
+
+
+class Candidate(NamedTuple):
+    """A work, its prompt, and what our count of the prompt is."""
+
+    work: Work
+    prompt: Prompt
+    tokens: int
+
+
+class Admitted(NamedTuple):
+    """What starts: on which route, under which reservation (nano-dollars)."""
+
+    candidate: Candidate
+    route: Route
+    reserved: int
+
+
+class Blocked(NamedTuple):
+    """Why nothing starts. `money`: a reservation does not fit; `room`: every route that fits is full or paused.
+
+    With neither there is nothing to ask for now.
+    """
+
+    money: bool = False
+    room: bool = False
+
+
+class Admission(Protocol):
+    """Says what starts next."""
+
+    def next(self, now: float) -> Admitted | Blocked:
+        """The next request to send, taken out of the pool; or why there is none."""
+        ...
+
+    def servable(self) -> bool:
+        """Whether some waiting work could still be sent on some route, now or later."""
+        ...
+
+
+@dataclass(slots=True)
+class Quotas:
+    """Foreseen tokens by dataset: what flies, and what one more answer would bring."""
+
+    state: State
+    lengths: dict[str, Lengths]
+    residuals: dict[str, Residuals] = field(default_factory=dict[str, Residuals])
+    coming: dict[str, float] = field(default_factory=dict[str, float])
+    flying: dict[str, int] = field(default_factory=dict[str, int])
+
+    def refresh(self, in_flight: Mapping[str, Iterable[int]]) -> None:
+        """Look again: tokens that each answer in flight has so far, by dataset."""
+        for name, lengths in self.lengths.items():
+            so_far = list(in_flight.get(name, ()))
+            self.residuals[name] = lengths.residuals(so_far)
+            self.coming[name] = self.residuals[name].coming(so_far)
+            self.flying[name] = len(so_far)
+
+    def admits(self, dataset: str) -> bool:
+        """Whether one more answer of that dataset is wanted."""
+        coming = self.coming.get(dataset, 0.0) if self.flying.get(dataset) else 0.0
+        return self.state.datasets[dataset].quota.admits(coming, self.residuals[dataset].fresh)
+
+    def started(self, dataset: str) -> None:
+        """One more flies."""
+        self.coming[dataset] = self.coming.get(dataset, 0.0) + self.residuals[dataset].fresh
+        self.flying[dataset] = self.flying.get(dataset, 0) + 1
+
+
+@dataclass(slots=True)
+class Pool:
+    """Works to ask: rejected ones first, then each dataset's in its order; the datasets take turns by the pool's order."""
+
+    fresh: dict[str, deque[tuple[int, Candidate]]] = field(default_factory=dict[str, deque[tuple[int, Candidate]]])
+    again: deque[Candidate] = field(default_factory=deque[Candidate])
+    avoid: dict[Work, set[str]] = field(default_factory=dict[Work, set[str]])
+
+    @classmethod
+    def of(cls, candidates: Iterable[Candidate]) -> Pool:
+        """A pool of works in the order given."""
+        pool = cls()
+        for place, candidate in enumerate(candidates):
+            pool.fresh.setdefault(candidate.work.dataset, deque()).append((place, candidate))
+        return pool
+
+    def put_back(self, candidate: Candidate, avoid: str = "") -> None:
+        """Ask it again, before any fresh one; not on the route `avoid` if there is another."""
+        self.again.append(candidate)
+        if avoid:
+            self.avoid.setdefault(candidate.work, set()).add(avoid)
+
+    def waiting(self, wanted: Callable[[str], bool]) -> bool:
+        """Whether any work of a wanted dataset waits."""
+        return any(wanted(c.work.dataset) for c in self.again) or any(
+            q and wanted(name) for name, q in self.fresh.items()
+        )
+
+    def heads(self) -> list[Candidate]:
+        """What may be next, in order: the works to ask again, then each dataset's first fresh one."""
+        fresh = sorted(queue[0] for queue in self.fresh.values() if queue)
+        return [*self.again, *(candidate for _, candidate in fresh)]
+
+    def take(self, candidate: Candidate) -> None:
+        """It starts."""
+        queue = self.fresh.get(candidate.work.dataset)
+        if queue and queue[0][1] is candidate:
+            queue.popleft()
+        else:
+            self.again.remove(candidate)
+
+
+@dataclass(slots=True)
+class Strict:
+    """Every request is reserved in full before it is sent: settled + reserved + unknown never passes the cap (I1)."""
+
+    state: State
+    pool: Pool
+    quotas: Quotas
+    routes: tuple[Route, ...]
+    pace: Pace
+    max_tokens: Callable[[str], int]
+
+    def next(self, now: float) -> Admitted | Blocked:
+        """The first work of the pool that its quota wants, a route has room for, and the cap covers."""
+        money = room = False
+        open_routes = [route for route in self.routes if self.pace.room(route.tag, now)]
+        for candidate in self.pool.heads():
+            if not self.quotas.admits(candidate.work.dataset):
+                continue
+            route = self._route(candidate, open_routes)
+            if route is None:
+                room = True
+                continue
+            reserved = reservation(route.prices, candidate.tokens, self.max_tokens(candidate.work.dataset))
+            if not self.state.money.fits(reserved):
+                money = True
+                continue
+            self.pool.take(candidate)
+            self.quotas.started(candidate.work.dataset)
+            return Admitted(candidate, route, reserved)
+        return Blocked(money=money, room=room)
+
+    def servable(self) -> bool:
+        """Whether some waiting work could still be sent on some route, now or later."""
+        usable = [route for route in self.routes if not self.pace.window(route.tag).aside]
+        return any(self._route(candidate, usable) is not None for candidate in self.pool.heads())
+
+    def _route(self, candidate: Candidate, among: list[Route]) -> Route | None:
+        """The cheapest route with room; one that failed this work only if there is no other at all."""
+        most = self.max_tokens(candidate.work.dataset)
+        tools = bool(candidate.prompt.tools)
+        fit = [route for route in among if route.serves(candidate.tokens, most, tools=tools)]
+        avoid = self.pool.avoid.get(candidate.work)
+        if not avoid or not fit:
+            return fit[0] if fit else None
+        others = [route for route in fit if route.tag not in avoid]
+        if others:
+            return others[0]
+        usable = {
+            r.tag
+            for r in self.routes
+            if not self.pace.window(r.tag).aside and r.serves(candidate.tokens, most, tools=tools)
+        }
+        return fit[0] if usable <= avoid else None

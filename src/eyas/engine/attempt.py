@@ -1,0 +1,110 @@
+"""One attempt: send, read, and say what came of it. No decision is taken here, and nothing is retried."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import msgspec
+
+from eyas.backends.stream import Stream
+from eyas.engine.admit import Candidate
+from eyas.plan import Route
+from eyas.transport import BrokenError, Deadlines, NotSentError, Request, Response, Transport
+from eyas.types import Billed, Failure, FailureKind, Outcome
+
+LINGER = 2.0
+"""Seconds that a finished stream may take to end, so that its connection can be used again."""
+
+Monotonic = Callable[[], float]
+
+
+@dataclass(slots=True)
+class Flight:
+    """An attempt in flight. `tokens` counts streamed pieces: the best guess of tokens so far."""
+
+    attempt: int
+    candidate: Candidate
+    route: Route
+    reserved: int
+    stream: Stream
+    clock: Monotonic = time.monotonic
+    sent: float = 0.0
+    first_token: float | None = None
+    accepted: bool = False
+    generation_id: str = ""
+    parts: int = 0
+    next_draft: float = 0.0
+    on_headers: Callable[[Flight], None] = field(default=lambda _: None)
+
+    @property
+    def tokens(self) -> int:
+        """Pieces that came."""
+        return self.stream.tokens
+
+
+async def fly(
+    flight: Flight, transport: Transport, request: Request, deadlines: Deadlines, failed: FailedReader
+) -> Outcome:
+    """Send the request and read its answer to the end, whatever that end is. Never raises but on cancellation."""
+    flight.sent = flight.clock()
+    broken: str | None = None
+    try:
+        async with transport.open(request, deadlines) as response:
+            flight.generation_id = response.headers.get("x-generation-id", "")
+            flight.accepted = response.status == 200
+            flight.on_headers(flight)
+            if not flight.accepted:
+                return await _failure(response, flight, failed)
+            await _read(response, flight)
+    except NotSentError as error:
+        return Failure(FailureKind.CONNECT, Billed.NO, str(error))
+    except BrokenError as error:
+        broken = str(error)
+    return finish(flight, broken)
+
+
+def finish(flight: Flight, broken: str | None) -> Outcome:
+    """What came of an attempt whose response ended, or was ended by us."""
+    flight.stream.end()
+    outcome = flight.stream.outcome(broken)
+    generation_id = outcome.generation_id or flight.generation_id
+    if isinstance(outcome, Failure):
+        return msgspec.structs.replace(outcome, generation_id=generation_id)
+    return msgspec.structs.replace(
+        outcome,
+        generation_id=generation_id,
+        first_token=flight.first_token,
+        seconds=round(flight.clock() - flight.sent, 4),
+    )
+
+
+async def _read(response: Response, flight: Flight) -> None:
+    stream = flight.stream
+    chunks = response.chunks()
+    async for chunk in chunks:
+        stream.feed(chunk)
+        if flight.first_token is None and stream.started:
+            flight.first_token = round(flight.clock() - flight.sent, 4)
+        if stream.done:
+            break
+    if stream.done:
+        with contextlib.suppress(TimeoutError, BrokenError):
+            async with asyncio.timeout(LINGER):
+                async for _ in chunks:
+                    pass
+
+
+FailedReader = Callable[[int, "dict[str, str]", bytes], Failure]
+
+
+async def _failure(response: Response, flight: Flight, failed: FailedReader) -> Failure:
+    body = bytearray()
+    with contextlib.suppress(BrokenError):
+        async for chunk in response.chunks():
+            body += chunk
+    failure = failed(response.status, dict(response.headers), bytes(body))
+    return msgspec.structs.replace(failure, generation_id=failure.generation_id or flight.generation_id)

@@ -1,0 +1,121 @@
+"""Everything that a session reads before it starts: tokenizer, prompts, endpoint list. Nothing here spends a dollar."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from pydantic import SecretStr
+
+from eyas import vocab
+from eyas.backends.openrouter import OpenRouter
+from eyas.config import RunConfig
+from eyas.errors import ApiError, EyasError, UsageError
+from eyas.families import Family, Loaded, by_name, guess
+from eyas.prompts import BadRow, DatasetSource, interleave, load
+from eyas.providers import catalog
+from eyas.providers.choose import Verdict, verdicts
+from eyas.transport import Deadlines, Request, Transport, fetch
+from eyas.types import Prompt
+
+_DEADLINES = Deadlines(total=60.0)
+
+
+class Tokenizer(NamedTuple):
+    """A family, and the same with its tokenizer loaded."""
+
+    family: Family
+    loaded: Loaded
+
+
+class Offer(NamedTuple):
+    """What the API offers: a verdict on every endpoint, and those without a usable price."""
+
+    verdicts: tuple[Verdict, ...]
+    unpriced: tuple[catalog.Unpriced, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """The prompts in the run's order with our own token counts; rows that are no prompts; duplicates by dataset."""
+
+    prompts: tuple[Prompt, ...]
+    counts: dict[tuple[str, str], int]
+    quarantined: tuple[BadRow, ...]
+    duplicates: dict[str, int]
+
+
+def load_tokenizer(config: RunConfig) -> Tokenizer:
+    """The family of the target and its tokenizer.
+
+    Raises:
+        UsageError: the family is not known, or the tokenizer cannot be read or does not fit it.
+    """
+    name = config.target.family or guess(config.target.model)
+    if name is None:
+        raise UsageError(f"[target] family: none is known for the model {config.target.model!r}: set it")
+    family = by_name(name)
+    spec = config.target.tokenizer or family.tokenizer
+    local = config.base / spec
+    return Tokenizer(family, family.load(vocab.resolve(str(local) if local.is_dir() else spec)))
+
+
+def read_inputs(config: RunConfig, tokenizer: Tokenizer) -> Inputs:
+    """Read every source and count every prompt with the target's own tokenizer; a bad row stops nothing.
+
+    Raises:
+        UsageError: a source cannot be read, or holds no prompt at all.
+    """
+    found = load([DatasetSource(each.name, each.source, each.system) for each in config.datasets], config.base)
+    prompts: list[Prompt] = []
+    counts: dict[tuple[str, str], int] = {}
+    bad = list(found.quarantined)
+    for prompt in interleave(found.prompts, config.run.seed):
+        try:
+            tokens = tokenizer.loaded.count_prompt(prompt.messages, prompt.tools, config.thinking(prompt.dataset))
+        except UsageError as error:
+            source = prompt.source
+            bad.append(BadRow(source.file if source else "", source.line if source else 0, str(error), ""))
+            continue
+        prompts.append(prompt)
+        counts[prompt.dataset, prompt.id] = tokens
+    return Inputs(tuple(prompts), counts, tuple(bad), {name: each.duplicates for name, each in found.sets.items()})
+
+
+def backend_of(config: RunConfig, key: SecretStr) -> OpenRouter:
+    """The backend that RUN.toml names.
+
+    Raises:
+        UsageError: this version has no such backend.
+    """
+    target = config.target
+    if target.backend != "openrouter":
+        raise UsageError(f"[target] backend = {target.backend!r} comes with a later version: this one knows openrouter")
+    return OpenRouter(target.base_url, target.model, key, target.extra_headers, target.extra_body)
+
+
+async def list_endpoints(config: RunConfig, backend: OpenRouter, transport: Transport) -> Offer:
+    """Ask the API what it offers, and judge each endpoint.
+
+    Raises:
+        UsageError: the API does not know the model; KeyOrCreditsError: the key is refused; ApiError: no list came.
+    """
+    data = await _list("the endpoint list", backend, transport, backend.endpoints())
+    try:
+        slugs = catalog.slugs(await _list("the provider list", backend, transport, backend.providers()))
+    except EyasError:
+        slugs = {}  # tags say the same but for a few names
+    listing = catalog.endpoints(config.target.model, data, slugs)
+    return Offer(verdicts(listing.endpoints, config.providers), listing.unpriced)
+
+
+async def _list(what: str, backend: OpenRouter, transport: Transport, request: Request) -> Any:
+    try:
+        answer = await fetch(transport, request, _DEADLINES)
+    except ApiError:
+        raise
+    except EyasError as error:
+        raise ApiError(
+            f"{backend.base_url} cannot be reached ({error}): check [target] base_url and the network"
+        ) from None
+    return backend.read_list(what, answer)

@@ -1,0 +1,241 @@
+"""The engine: admits, sends, settles, until nothing is owed, the cap is reached, or someone says stop.
+
+One event loop, one owner of the state. Whatever happens becomes an event first: it is folded into the state and handed to
+the journal in the same step, and a request leaves only when its intent is durable.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+from eyas.backends.openrouter import Ask
+from eyas.engine.admit import Admission, Admitted, Blocked
+from eyas.engine.attempt import Flight, finish, fly
+from eyas.engine.lookup import Lookups
+from eyas.engine.settle import Books
+from eyas.errors import StorageError
+from eyas.plan import sampling
+from eyas.state import Attempt
+from eyas.types import Completion, Headers, Intent, Outcome, Record, StopReason
+
+TICK = 0.25
+"""Longest that the loop sleeps, seconds: windows grow, drafts are kept and quotas are looked at again this often."""
+
+
+def _nothing(_: object) -> None:
+    """Nobody listens."""
+
+
+@dataclass(slots=True)
+class Engine:
+    """One session of a run. `on_answer` hears of each durable answer, `on_tick` of the passing of time."""
+
+    books: Books
+    admission: Admission
+    on_answer: Callable[[Record], None] = _nothing
+    on_tick: Callable[[Engine], None] = _nothing
+    flights: dict[int, Flight] = field(default_factory=dict[int, Flight])
+    _lookups: Lookups = field(init=False)
+    _tasks: dict[int, asyncio.Task[None]] = field(default_factory=dict[int, "asyncio.Task[None]"])
+    _looking: set[asyncio.Task[bool]] = field(default_factory=set["asyncio.Task[bool]"])
+    _wake: asyncio.Event = field(default_factory=asyncio.Event)
+    _aborted: bool = False
+    _peak: int = 0
+    _ramp: float = 0.0
+    _ticked: float = 0.0
+
+    def __post_init__(self) -> None:
+        world = self.books.world
+        self._lookups = Lookups(world.transport, self.books.setting.backend, self.books.correct, world.wall)
+
+    def interrupt(self) -> None:
+        """First call: start nothing more and let what flies land. Second call: end what flies, keeping its text."""
+        self._aborted = self._aborted or self.books.stopping is StopReason.INTERRUPTED
+        self.books.stopping = StopReason.INTERRUPTED
+        self._wake.set()
+
+    async def run(self) -> StopReason:
+        """Go until the end of this session and say why it ended.
+
+        Raises:
+            StorageError: the journal failed; nothing was sent after that.
+        """
+        self._ticked = self.books.world.clock()
+        self.books.quotas.refresh({})
+        try:
+            async with asyncio.TaskGroup() as group:
+                for attempt in self.books.state.unknown():
+                    self._look_up(attempt, group)
+                reason = await self._loop(group)
+                for task in self._looking:
+                    task.cancel()
+        except* StorageError as errors:
+            raise _first(errors) from None
+        return reason
+
+    async def _loop(self, group: asyncio.TaskGroup) -> StopReason:
+        while True:
+            self._tick()
+            blocked = self._admit(group)
+            if self._aborted:
+                for task in self._tasks.values():
+                    task.cancel()
+            reason = self._ended(blocked)
+            if reason is not None:
+                return reason
+            self._wake.clear()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._wake.wait(), TICK)
+
+    def _admit(self, group: asyncio.TaskGroup) -> Blocked:
+        now = self.books.world.clock()
+        limit = self.books.setting.config.limits.in_flight
+        while self.books.stopping is None:
+            if len(self.flights) >= limit or not self._may_connect(now):
+                return Blocked(room=True)
+            admitted = self.admission.next(now)
+            if isinstance(admitted, Blocked):
+                return admitted
+            self._start(admitted, group)
+        return Blocked()
+
+    def _may_connect(self, now: float) -> bool:
+        """More in flight than ever needs new connections: they are ramped, so that handshakes never stall the loop."""
+        if len(self.flights) < self._peak:
+            return True
+        self._ramp = max(self._ramp, now - TICK)
+        if self._ramp > now:
+            return False
+        self._ramp += 1 / self.books.setting.config.limits.connects_per_second
+        self._peak = len(self.flights) + 1
+        return True
+
+    def _start(self, admitted: Admitted, group: asyncio.TaskGroup) -> None:
+        books, (candidate, route, reserved) = self.books, admitted
+        setting, name = books.setting, candidate.work.dataset
+        thinking = setting.config.thinking(name)
+        ask = Ask(
+            max_tokens=setting.config.max_tokens(name),
+            provider=route.block,
+            family_body=setting.family.body(thinking),
+            sampling=sampling(setting.config, name, setting.family.sampling(thinking), route),
+            stream=setting.config.target.stream,
+        )
+        body = setting.backend.body(candidate.prompt, ask)
+        intent = Intent(
+            at=books.world.wall(),
+            attempt=books.state.last_attempt + 1,
+            work=candidate.work,
+            number=books.state.work(candidate.work).numbers + 1,
+            tag=route.tag,
+            prices=route.prices,
+            reserved=reserved,
+        )
+        durable = books.emit(intent, body)
+        flight = Flight(
+            attempt=intent.attempt,
+            candidate=candidate,
+            route=route,
+            reserved=reserved,
+            stream=setting.backend.stream(),
+            clock=books.world.clock,
+            on_headers=self._headers,
+        )
+        self.flights[flight.attempt] = flight
+        books.pace.started(route.tag)
+        self._tasks[flight.attempt] = group.create_task(self._attempt(flight, body, durable, group))
+
+    async def _attempt(self, flight: Flight, body: bytes, durable: Awaitable[None], group: asyncio.TaskGroup) -> None:
+        setting, world = self.books.setting, self.books.world
+        try:
+            try:
+                await durable
+                outcome = await fly(
+                    flight, world.transport, setting.backend.chat(body), setting.deadlines, setting.backend.failure
+                )
+            except asyncio.CancelledError:
+                if not self._aborted:
+                    raise
+                outcome = finish(flight, "interrupted by the user")
+            await self._settle(flight, outcome, group)
+        finally:
+            self.flights.pop(flight.attempt, None)
+            self._tasks.pop(flight.attempt, None)
+            self.books.pace.ended(flight.route.tag, accepted=flight.accepted)
+            self._wake.set()
+
+    def _headers(self, flight: Flight) -> None:
+        if flight.accepted:
+            self.books.pace.accepted(flight.route.tag)
+        if flight.generation_id:
+            at = self.books.world.wall()
+            self.books.emit(Headers(at=at, attempt=flight.attempt, generation_id=flight.generation_id))
+
+    async def _settle(self, flight: Flight, outcome: Outcome, group: asyncio.TaskGroup) -> None:
+        decision, durable = self.books.settle(flight, outcome)
+        await durable
+        attempt = self.books.state.attempt(flight.attempt)
+        if decision.cost is None:
+            self._look_up(attempt, group)
+        if isinstance(outcome, Completion) and attempt.answered:
+            work, prompt, _ = flight.candidate
+            self.on_answer(Record(work, prompt, outcome, flight.route.tag, decision.cost, flight.attempt))
+
+    def _look_up(self, attempt: Attempt, group: asyncio.TaskGroup) -> None:
+        """Find out what an attempt cost, beside the run; without a generation id it stays unknown."""
+        if attempt.generation_id and self.books.stopping is None:
+            task = group.create_task(self._lookups.settle(attempt))
+            self._looking.add(task)
+            task.add_done_callback(self._looked)
+
+    def _looked(self, task: asyncio.Task[bool]) -> None:
+        self._looking.discard(task)
+        self._wake.set()
+
+    def _tick(self) -> None:
+        books, now = self.books, self.books.world.clock()
+        if now - self._ticked < TICK:
+            return
+        books.pace.grow(now, now - self._ticked)
+        self._ticked = now
+        so_far: dict[str, list[int]] = {}
+        for flight in self.flights.values():
+            so_far.setdefault(flight.candidate.work.dataset, []).append(flight.tokens)
+            if flight.stream.started and now >= flight.next_draft:
+                self._draft(flight, now)
+        books.quotas.refresh(so_far)
+        self.on_tick(self)
+
+    def _draft(self, flight: Flight, now: float) -> None:
+        flight.next_draft = now + self.books.setting.config.limits.draft_seconds
+        text = flight.stream.draft()
+        if text is not None:
+            flight.parts += 1
+            self.books.world.log.draft(flight.attempt, flight.parts, text)
+
+    def _ended(self, blocked: Blocked) -> StopReason | None:
+        """Why the session is over; None while it is not."""
+        books = self.books
+        if self.flights:
+            return None
+        if books.stopping is not None:
+            return books.stopping
+        if self._looking:
+            return None
+        if not books.pool.waiting(lambda name: not books.state.datasets[name].quota.met):
+            return StopReason.COMPLETE
+        if books.pace.next_room(books.world.clock()) is not None:
+            return None
+        if blocked.money:
+            return StopReason.CAP
+        return StopReason.OWED if blocked.room and not self.admission.servable() else None
+
+
+def _first(errors: BaseExceptionGroup[StorageError]) -> BaseException:
+    found: BaseException = errors
+    while isinstance(found, BaseExceptionGroup):
+        found = found.exceptions[0]
+    return found

@@ -1,0 +1,190 @@
+"""One session of a run: settle what a kill left, note new prompts, run the engine, close the books."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import msgspec
+from pydantic import SecretStr
+
+from eyas.backends.openrouter import OpenRouter
+from eyas.config import RunConfig, freeze
+from eyas.engine.admit import Candidate, Pool, Quotas, Strict
+from eyas.engine.inputs import Inputs, Offer, Tokenizer, backend_of, list_endpoints, load_tokenizer, read_inputs
+from eyas.engine.labels import Labels
+from eyas.engine.pace import Pace
+from eyas.engine.resume import left_open
+from eyas.engine.retry import policy_of
+from eyas.engine.run import Engine
+from eyas.engine.served import Served
+from eyas.engine.settle import Books, Setting, World
+from eyas.errors import PromptsRemoved, StorageError
+from eyas.forecast import Lengths
+from eyas.journal import Journal, lock
+from eyas.ledger import nano_dollars
+from eyas.plan import change, owed, routes
+from eyas.prompts import write_quarantine
+from eyas.providers.choose import allowed
+from eyas.records import Run
+from eyas.state import State
+from eyas.transport import Deadlines, HttpTransport, Transport
+from eyas.types import Completion, PromptAdded, PromptRemoved, Record, SessionClosed, SessionOpened, StopReason, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a session is made of; all of it was read and checked before."""
+
+    config: RunConfig
+    backend: OpenRouter
+    tokenizer: Tokenizer
+    inputs: Inputs
+    offer: Offer
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the caller adds: consent to prompts that vanished, and a listener for the start and for ticks."""
+
+    confirm_removed: bool = False
+    on_start: Callable[[Engine], None] | None = None
+    on_tick: Callable[[Engine], None] | None = None
+
+
+class Ended(NamedTuple):
+    """How a session ended, and what it took over from a killed one (attempts left open)."""
+
+    reason: StopReason
+    detail: str
+    state: State
+    recovered: int
+
+
+async def run_config(config: RunConfig, text: str, key: SecretStr, options: Options) -> Ended:
+    """Read everything that a RUN.toml names, take its run directory, and run one session in it; `text` is the file's.
+
+    Raises:
+        UsageError, ApiError, KeyOrCreditsError, LockedError: before anything was spent.
+        StorageError: the journal cannot be written or read.
+    """
+    tokenizer = load_tokenizer(config)
+    inputs = read_inputs(config, tokenizer)
+    backend = backend_of(config, key)
+    async with HttpTransport() as transport:
+        offer = await list_endpoints(config, backend, transport)
+        with lock(config.dir):
+            freeze(config, text)
+            write_quarantine(config.dir / "quarantine.jsonl", inputs.quarantined)
+            return await run(Parts(config, backend, tokenizer, inputs, offer), transport, options)
+
+
+async def run(parts: Parts, transport: Transport, options: Options) -> Ended:
+    """Run one session in the run directory of the config; the caller holds its lock.
+
+    Raises:
+        UsageError: no endpoint may answer, or prompts vanished from the sources.
+        StorageError: the journal cannot be written or read.
+    """
+    barred = [verdict.endpoint for verdict in parts.offer.verdicts if not verdict.use]
+    served = Served(routes(parts.config, allowed(parts.offer.verdicts), barred))
+    journal = Journal(parts.config.dir)
+    known = Run(parts.config.dir)
+    try:
+        books = _books(parts, served, World(transport, journal), known.state)
+        resumed = await _open(parts, books, known, options)
+        return await _fly(books, resumed, options)
+    finally:
+        known.close()
+        journal.close()
+
+
+def _books(parts: Parts, served: Served, world: World, state: State) -> Books:
+    config, limits = parts.config, parts.config.limits
+    setting = Setting(
+        config=config,
+        backend=parts.backend,
+        family=parts.tokenizer.family,
+        tokens=parts.tokenizer.loaded,
+        served=served,
+        policy=policy_of(config),
+        deadlines=Deadlines(
+            limits.connect_seconds, limits.headers_seconds, limits.silence_seconds, limits.total_seconds
+        ),
+    )
+    lengths = {each.name: Lengths(config.max_tokens(each.name)) for each in config.datasets}
+    for work, known in state.works.items():
+        if known.verdict is Verdict.DONE and work.dataset in lengths:
+            lengths[work.dataset].add(known.tokens)
+    return Books(world, setting, state, Pool(), Quotas(state, lengths), Pace(limits.in_flight))
+
+
+async def _open(parts: Parts, books: Books, known: Run, options: Options) -> list[Record]:
+    """Open the session in the journal; gives the answers that a killed session left, now settled."""
+    config, state, at = parts.config, books.state, books.world.wall()
+    difference = change(state, parts.inputs.prompts)
+    if difference.removed and not options.confirm_removed:
+        name, prompt_id = difference.removed[0]
+        raise PromptsRemoved(
+            f"{len(difference.removed)} prompts of this run are no longer in its sources ({name}/{prompt_id} for one): put them "
+            "back, or run again with --confirm-removed; answers that they have stay in the run"
+        )
+    last = books.emit(
+        SessionOpened(
+            at=at,
+            model=config.target.model,
+            cap=None if config.budget.usd is None else nano_dollars(config.budget.usd),
+            quotas={each.name: config.quota(each.name) for each in config.datasets},
+            waste_limit=books.setting.policy.waste_limit,
+        )
+    )
+    for prompt in difference.added:
+        tokens = parts.inputs.counts[prompt.dataset, prompt.id]
+        samples = config.dataset(prompt.dataset).samples
+        last = books.emit(
+            PromptAdded(at=at, dataset=prompt.dataset, prompt_id=prompt.id, tokens=tokens, samples=samples), prompt
+        )
+    for name, prompt_id in difference.removed:
+        last = books.emit(PromptRemoved(at=at, dataset=name, prompt_id=prompt_id))
+    resumed: list[Record] = []
+    thinking = {each.name: config.thinking(each.name) for each in config.datasets}
+    for attempt, outcome, event in left_open(state, known.store, books.setting.tokens, books.setting.policy, thinking):
+        answer = outcome if isinstance(outcome, Completion) else None
+        last = books.emit(msgspec.structs.replace(event, at=at), answer)
+        if answer is not None and attempt.answered:
+            prompt = known.prompt(attempt.work.dataset, attempt.work.prompt_id)
+            resumed.append(Record(attempt.work, prompt, answer, attempt.tag, None, attempt.id))
+    await last
+    pool = (
+        Candidate(work, prompt, parts.inputs.counts[work.dataset, work.prompt_id])
+        for work, prompt in owed(config, state, parts.inputs.prompts)
+    )
+    books.pool = Pool.of(pool)
+    return resumed
+
+
+async def _fly(books: Books, resumed: list[Record], options: Options) -> Ended:
+    setting, world = books.setting, books.world
+    labels = Labels(setting.tokens, setting.config.thinking, books.emit, world.wall)
+    for record in resumed:
+        labels.add(record)
+    admission = Strict(
+        books.state, books.pool, books.quotas, setting.served.routes, books.pace, setting.config.max_tokens
+    )
+    engine = Engine(books, admission, labels.add)
+    if options.on_tick is not None:
+        engine.on_tick = options.on_tick
+    if options.on_start is not None:
+        options.on_start(engine)
+    labelling = asyncio.create_task(labels.work())
+    try:
+        reason = await engine.run()
+    finally:
+        labels.close()
+        with contextlib.suppress(StorageError):
+            await labelling
+    await books.emit(SessionClosed(at=world.wall(), reason=reason))
+    return Ended(reason, books.stop_detail, books.state, len(resumed))

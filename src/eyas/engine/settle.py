@@ -1,0 +1,164 @@
+"""The end of an attempt: the decision, the one event that holds data and money, and what it means for the endpoint."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from eyas.backends.openrouter import OpenRouter
+from eyas.config import RunConfig
+from eyas.engine.admit import Pool, Quotas
+from eyas.engine.attempt import Flight
+from eyas.engine.pace import Pace
+from eyas.engine.retry import Case, Decision, Effect, Policy, decide
+from eyas.engine.served import Served
+from eyas.families import Family, Loaded
+from eyas.journal import Log, Payload
+from eyas.ledger import usd
+from eyas.state import State
+from eyas.transport import Deadlines, Transport
+from eyas.types import Alarm, AnyEvent, Completion, Corrected, Headers, Outcome, Settled, StopReason, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What is handed in: the way out, the journal, clocks (wall and monotonic, seconds). Tests hand in others."""
+
+    transport: Transport
+    log: Log
+    wall: Callable[[], float] = time.time
+    clock: Callable[[], float] = time.monotonic
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What is decided before the first request."""
+
+    config: RunConfig
+    backend: OpenRouter
+    family: Family
+    tokens: Loaded
+    served: Served
+    policy: Policy
+    deadlines: Deadlines
+
+
+@dataclass(slots=True)
+class Books:
+    """The run's state, and everything that an outcome touches. The one place that emits events while requests fly."""
+
+    world: World
+    setting: Setting
+    state: State
+    pool: Pool
+    quotas: Quotas
+    pace: Pace
+    last_error: str = ""
+    stopping: StopReason | None = None
+    stop_detail: str = ""
+
+    def emit(self, event: AnyEvent, payload: Payload = None) -> Awaitable[None]:
+        """Fold an event into the state and append it to the journal; awaiting means durable."""
+        self.state.apply(event)
+        return self.world.log.write(event, payload)
+
+    def stop(self, reason: StopReason, detail: str) -> None:
+        """Start nothing more; the first reason stands."""
+        if self.stopping is None:
+            self.stopping, self.stop_detail = reason, detail
+
+    def settle(self, flight: Flight, outcome: Outcome) -> tuple[Decision, Awaitable[None]]:
+        """Book an outcome; awaiting the second value means durable."""
+        decision = self._decide(flight, outcome)
+        settled = settled_event(flight.attempt, outcome, decision, self.world.wall())
+        if outcome.generation_id and not self.state.attempt(flight.attempt).generation_id:
+            self.emit(Headers(at=settled.at, attempt=flight.attempt, generation_id=outcome.generation_id))
+        durable = self.emit(settled, outcome if isinstance(outcome, Completion) else None)
+        self._watch_bill(flight.attempt, flight.route.tag, decision.cost or 0, flight.reserved)
+        self._take_effect(flight, decision)
+        if decision.verdict is Verdict.AGAIN:
+            self.pool.put_back(flight.candidate, flight.route.tag if decision.effect is Effect.AVOID else "")
+        if decision.verdict is Verdict.DONE:
+            self.quotas.lengths[flight.candidate.work.dataset].add(decision.tokens)
+        return decision, durable
+
+    def correct(self, event: Corrected) -> Awaitable[None]:
+        """Book a cost that became known later; awaiting means durable."""
+        attempt = self.state.attempt(event.attempt)
+        durable = self.emit(event)
+        self._watch_bill(attempt.id, attempt.tag, event.cost, attempt.reserved)
+        return durable
+
+    def _decide(self, flight: Flight, outcome: Outcome) -> Decision:
+        thinking = self.setting.config.thinking(flight.candidate.work.dataset)
+        known = self.state.work(flight.candidate.work)
+        tokens, misserved = 0, ""
+        if isinstance(outcome, Completion):
+            misserved = self.setting.served.objection(outcome, thinking)
+            if outcome.cut is not None or outcome.usage is None:
+                tokens = count_tokens(self.setting.tokens, outcome, thinking)
+        case = Case(
+            tries=known.tries,
+            lost=known.lost,
+            prices=flight.route.prices,
+            tokens=tokens,
+            wasted=self.state.money.wasted,
+            misserved=misserved,
+        )
+        return decide(outcome, case, self.setting.policy)
+
+    def _watch_bill(self, attempt: int, tag: str, cost: int, reserved: int) -> None:
+        if cost <= reserved:
+            return
+        detail = (
+            f"attempt {attempt} at {tag} was billed ${usd(cost):.6f}, above the ${usd(reserved):.6f} reserved for it: "
+            "the provider broke max_tokens or its listed price"
+        )
+        self.emit(Alarm(at=self.world.wall(), detail=detail, attempt=attempt))
+        self.stop(StopReason.ALARM, detail)
+
+    def _take_effect(self, flight: Flight, decision: Decision) -> None:
+        tag, now = flight.route.tag, self.world.clock()
+        if decision.kind is not None:
+            self.last_error = f"{tag}: {decision.kind.value}: {decision.detail}"
+        match decision.effect:
+            case Effect.REJECTED:
+                self.pace.window(tag).rejected(now, decision.retry_after)
+            case Effect.BUDGET | Effect.UNREACHABLE:
+                self.pace.account.rejected(now, decision.retry_after)
+            case Effect.MISSERVED:
+                self.pace.misserved(tag)
+            case Effect.ASIDE:
+                self.pace.set_aside(tag, decision.detail)
+            case _:
+                pass
+        if decision.stop is not None:
+            self.stop(decision.stop, decision.detail)
+
+
+def settled_event(attempt: int, outcome: Outcome, decision: Decision, at: float) -> Settled:
+    """The event of an attempt's end."""
+    answer = outcome if isinstance(outcome, Completion) else None
+    usage = outcome.usage
+    return Settled(
+        at=at,
+        attempt=attempt,
+        verdict=decision.verdict,
+        cost=decision.cost,
+        tokens=decision.tokens,
+        provider=outcome.provider,
+        kind=decision.kind,
+        finish=answer.finish if answer else None,
+        counts=(usage.prompt_tokens, usage.completion_tokens, usage.reasoning_tokens) if usage else None,
+        first_token=answer.first_token if answer else None,
+        seconds=answer.seconds if answer else 0.0,
+        detail=decision.detail,
+        counted_try=decision.counted and decision.verdict is Verdict.AGAIN,
+    )
+
+
+def count_tokens(tokens: Loaded, answer: Completion, thinking: bool) -> int:
+    """How many output tokens an answer holds by our own tokenizer, where the API did not count them."""
+    parts = tokens.parts(answer, thinking)
+    return sum(1 if part.token is not None else len(tokens.vocab.encode(part.text)) for part in parts)

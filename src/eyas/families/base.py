@@ -1,0 +1,106 @@
+"""What a model family says about its prompts and its answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Protocol
+
+import msgspec
+
+from eyas.types import Completion, Message
+from eyas.vocab import Vocab
+
+
+class Channel(StrEnum):
+    """What a text of an answer is."""
+
+    REASONING = "reasoning"
+    CONTENT = "content"
+    TOOL_ID = "tool_id"
+    ARGUMENTS = "arguments"
+
+
+class Part(msgspec.Struct, frozen=True):
+    """One stretch of what the model sampled: a text, or one special id.
+
+    Attributes:
+        text: verbatim text, or the special's spelling.
+        channel: None for a special id.
+        token: the special id; None for a text.
+    """
+
+    text: str
+    channel: Channel | None = None
+    token: int | None = None
+
+
+class Loaded(Protocol):
+    """A family with its tokenizer. Its methods are pure and may be called from several threads."""
+
+    @property
+    def name(self) -> str:
+        """The family's name."""
+        ...
+
+    @property
+    def vocab(self) -> Vocab:
+        """The tokenizer."""
+        ...
+
+    @property
+    def stop(self) -> int:
+        """The id that ends an answer."""
+        ...
+
+    def prompt_ids(self, messages: Sequence[Message], tools: Sequence[dict[str, Any]], thinking: bool) -> list[int]:
+        """Ids of the prompt as the engine sees it, up to the first token that the model samples."""
+        ...
+
+    def count_prompt(self, messages: Sequence[Message], tools: Sequence[dict[str, Any]], thinking: bool) -> int:
+        """How many ids `prompt_ids` gives."""
+        ...
+
+    def parts(self, completion: Completion, thinking: bool) -> tuple[Part, ...]:
+        """What the model sampled, in order; nothing is stripped or added."""
+        ...
+
+    def leaks(self, text: str) -> bool:
+        """Whether markers that the server should have parsed stand in a text of an answer."""
+        ...
+
+
+class Family(Protocol):
+    """A model family before its tokenizer is loaded."""
+
+    @property
+    def name(self) -> str:
+        """As RUN.toml names it."""
+        ...
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Globs of the model ids that belong to it, lower case."""
+        ...
+
+    @property
+    def tokenizer(self) -> str:
+        """Hub id of the default tokenizer."""
+        ...
+
+    def sampling(self, thinking: bool) -> Mapping[str, float]:
+        """The maker's recommended sampling parameters."""
+        ...
+
+    def body(self, thinking: bool) -> Mapping[str, Any]:
+        """What OpenRouter's request body says to turn thinking on or off."""
+        ...
+
+    def load(self, folder: Path) -> Loaded:
+        """Load the tokenizer in a folder.
+
+        Raises:
+            UsageError: it does not belong to the family; the message says what does not fit.
+        """
+        ...

@@ -1,0 +1,94 @@
+"""Output lengths still to come, from lengths seen: Kaplan-Meier residuals. Pure.
+
+Short answers finish first and long ones are over-represented among those in flight, so neither the mean of finished
+answers nor that mean times the number in flight foresees what is coming. Each answer in flight is an observation censored
+at the tokens that it has so far (Kaplan and Meier, 1958, https://doi.org/10.1080/01621459.1958.10501452).
+"""
+
+from __future__ import annotations
+
+import bisect
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from itertools import accumulate, pairwise
+
+FIRST_EDGE = 16
+BINS = 90
+FEWEST_AT_RISK = 5
+
+
+def edges(most: int) -> list[float]:
+    """Bin edges in tokens: 0, then geometric steps from 16 to `most` (= max_tokens)."""
+    if most <= FIRST_EDGE:
+        return [0.0, float(most)]
+    ratio = math.exp(math.log(most / FIRST_EDGE) / (BINS - 1))
+    return [0.0, *(FIRST_EDGE * ratio**step for step in range(BINS - 1)), float(most)]
+
+
+@dataclass(slots=True)
+class Lengths:
+    """Lengths of one dataset's answers, up to `most` tokens each."""
+
+    most: int
+    _edges: list[float] = field(init=False)
+    _deaths: list[int] = field(init=False)
+    _exposed: list[int] = field(init=False)
+    finished: int = 0
+    total: int = 0
+
+    def __post_init__(self) -> None:
+        self._edges = edges(self.most)
+        self._deaths = [0] * (len(self._edges) - 1)
+        self._exposed = [0] * (len(self._edges) - 1)
+
+    def add(self, tokens: int) -> None:
+        """An answer ended at that many tokens; one that reached `most` was cut there, and counts as censored."""
+        index = self.bin(tokens)
+        if tokens < self.most:
+            self._deaths[index] += 1
+        self._exposed[index] += 1
+        self.finished += 1
+        self.total += tokens
+
+    def bin(self, tokens: float) -> int:
+        """Index of the bin that holds a length."""
+        return min(max(bisect.bisect_right(self._edges, tokens) - 1, 0), len(self._deaths) - 1)
+
+    def residuals(self, in_flight: Iterable[int]) -> Residuals:
+        """Expected tokens still to come, given the tokens that each answer in flight has so far.
+
+        Where fewer than 5 answers reached a bin nothing is known of it: the tail is taken to run to `most`.
+        """
+        exposed = list(self._exposed)
+        for tokens in in_flight:
+            exposed[self.bin(tokens)] += 1
+        at_risk = list(accumulate(reversed(exposed)))[::-1]
+        means = [0.0] * (len(self._deaths) + 1)
+        widths = [high - low for low, high in pairwise(self._edges)]
+        for index in range(len(self._deaths) - 1, -1, -1):
+            known = at_risk[index] >= FEWEST_AT_RISK
+            hazard = self._deaths[index] / at_risk[index] if known else 0.0
+            means[index] = hazard * widths[index] / 2 + (1 - hazard) * (widths[index] + means[index + 1])
+        return Residuals(self, means)
+
+
+@dataclass(frozen=True, slots=True)
+class Residuals:
+    """What is still to come of one dataset's answers, in tokens."""
+
+    lengths: Lengths
+    means: list[float]
+
+    @property
+    def fresh(self) -> float:
+        """Expected length of an answer not begun."""
+        return self.means[0]
+
+    def left(self, tokens: int) -> float:
+        """Expected tokens to come of an answer that has `tokens` so far."""
+        return self.means[self.lengths.bin(tokens)]
+
+    def coming(self, in_flight: Iterable[int]) -> float:
+        """Expected tokens, so far and to come, of all answers in flight: what they will add to what is kept."""
+        return sum(tokens + self.left(tokens) for tokens in in_flight)

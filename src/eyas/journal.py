@@ -1,0 +1,304 @@
+"""The run's only truth: append-only events in SQLite (WAL, synchronous=FULL), one writer thread.
+
+Events are small and stand in a table of their own; the text that belongs to them (prompt, request body, answer) stands
+apart, compressed, so that a resume reads keys only. The writer commits whatever waits, in one transaction, with no fixed
+window: at one write a commit takes one fsync, at 500 a second dozens share one. Drafts of answers in flight are kept
+beside the events and go when their attempt settles.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import os
+import queue
+import sqlite3
+import threading
+import zlib
+from collections.abc import Awaitable, Generator, Iterator
+from pathlib import Path
+from typing import Any, Protocol
+
+import msgspec
+import zstandard
+
+from eyas.errors import LockedError, StorageError
+from eyas.types import AnyEvent, DraftText, Settled
+
+NAME = "journal.db"
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS events (seq INTEGER PRIMARY KEY, data TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS payloads (seq INTEGER PRIMARY KEY, size INTEGER NOT NULL, crc INTEGER NOT NULL, data BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS drafts (attempt INTEGER, part INTEGER, size INTEGER NOT NULL, crc INTEGER NOT NULL,
+    data BLOB NOT NULL, PRIMARY KEY (attempt, part)) WITHOUT ROWID;
+PRAGMA user_version = 1;
+"""
+MOST_A_COMMIT = 2000
+_DISK_HELP = "free some disk space or check the disk, then run the same command again: what was acknowledged is safe"
+
+Payload = msgspec.Struct | bytes | None
+
+
+class Log(Protocol):
+    """What the engine asks of a journal. Awaiting a write means: durable."""
+
+    def write(self, event: AnyEvent, payload: Payload = None) -> Awaitable[None]:
+        """Append one event; the order of calls is the order in the journal. Raises StorageError when awaited."""
+        ...
+
+    def draft(self, attempt: int, part: int, text: DraftText) -> Awaitable[None]:
+        """Keep what an answer in flight gained since its last part."""
+        ...
+
+
+class Journal:
+    """The writer. One a run directory; the lock is the caller's (`lock`)."""
+
+    def __init__(self, folder: Path) -> None:
+        """Open or create the journal of a run directory.
+
+        Raises:
+            StorageError: it cannot be written, or is not a journal.
+        """
+        self.path = folder / NAME
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._queue: queue.SimpleQueue[_Item | None] = queue.SimpleQueue()
+        self._failure: StorageError | None = None
+        with _storage(self.path):
+            os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
+            self._db = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
+            for pragma in ("journal_mode=WAL", "synchronous=FULL", "wal_autocheckpoint=4000", "busy_timeout=10000"):
+                self._db.execute(f"PRAGMA {pragma}").fetchall()
+            self._db.executescript(SCHEMA)
+            self._seq = int(self._db.execute("SELECT coalesce(max(seq), 0) FROM events").fetchone()[0])
+        self._thread = threading.Thread(target=self._run, name="eyas-journal", daemon=True)
+        self._thread.start()
+
+    def write(self, event: AnyEvent, payload: Payload = None) -> Awaitable[None]:
+        """Append one event with its text; awaiting it means that both are on the disk."""
+        return self._put(_Item(event=event, payload=payload))
+
+    def draft(self, attempt: int, part: int, text: DraftText) -> Awaitable[None]:
+        """Keep what an answer in flight gained since its last part."""
+        return self._put(_Item(payload=text, attempt=attempt, part=part))
+
+    @property
+    def waiting(self) -> int:
+        """Writes not yet taken up."""
+        return self._queue.qsize()
+
+    def close(self) -> None:
+        """Write what waits and close; safe to call twice."""
+        if self._thread.is_alive():
+            self._queue.put(None)
+            self._thread.join()
+        with contextlib.suppress(sqlite3.Error):
+            self._db.close()
+
+    def _put(self, item: _Item) -> Awaitable[None]:
+        if self._loop is None:
+            self._loop = asyncio.get_running_loop()
+        item.future = self._loop.create_future()
+        # Not every writer waits for its own write; a failure reaches the run through those that do.
+        item.future.add_done_callback(_seen)
+        self._queue.put(item)
+        return item.future
+
+    def _run(self) -> None:
+        compressor = zstandard.ZstdCompressor(level=3, write_checksum=False)
+        ended = False
+        while not ended:
+            batch, ended = self._take()
+            if self._failure is None:
+                try:
+                    self._commit(batch, compressor)
+                except (sqlite3.Error, OSError, ValueError, TypeError) as error:
+                    self._failure = StorageError(f"{self.path}: {error}; {_DISK_HELP}")
+            if self._loop is not None and batch:
+                with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+                    self._loop.call_soon_threadsafe(_resolve, batch, self._failure)
+
+    def _take(self) -> tuple[list[_Item], bool]:
+        first = self._queue.get()
+        batch: list[_Item] = []
+        while first is not None:
+            batch.append(first)
+            if len(batch) >= MOST_A_COMMIT:
+                return batch, False
+            try:
+                first = self._queue.get_nowait()
+            except queue.Empty:
+                return batch, False
+        return batch, True
+
+    def _commit(self, batch: list[_Item], compressor: zstandard.ZstdCompressor) -> None:
+        if not batch:
+            return
+        self._db.execute("BEGIN")
+        try:
+            for item in batch:
+                self._insert(item, compressor)
+            self._db.execute("COMMIT")
+        except BaseException:
+            with contextlib.suppress(sqlite3.Error):
+                self._db.execute("ROLLBACK")
+            raise
+
+    def _insert(self, item: _Item, compressor: zstandard.ZstdCompressor) -> None:
+        packed = None
+        if item.payload is not None:
+            raw = item.payload if isinstance(item.payload, bytes) else msgspec.json.encode(item.payload)
+            packed = (len(raw), zlib.crc32(raw), compressor.compress(raw))
+        if item.event is None:
+            self._db.execute(
+                "INSERT OR REPLACE INTO drafts VALUES (?, ?, ?, ?, ?)", (item.attempt, item.part, *(packed or ()))
+            )
+            return
+        self._seq += 1
+        self._db.execute("INSERT INTO events VALUES (?, ?)", (self._seq, msgspec.json.encode(item.event).decode()))
+        if packed is not None:
+            self._db.execute("INSERT INTO payloads VALUES (?, ?, ?, ?)", (self._seq, *packed))
+        if isinstance(item.event, Settled):
+            self._db.execute("DELETE FROM drafts WHERE attempt = ?", (item.event.attempt,))
+
+
+class _Item:
+    """One write on its way to the writer thread."""
+
+    __slots__ = ("attempt", "event", "future", "part", "payload")
+
+    def __init__(self, event: AnyEvent | None = None, payload: Payload = None, attempt: int = 0, part: int = 0) -> None:
+        self.event = event
+        self.payload = payload
+        self.attempt = attempt
+        self.part = part
+        self.future: asyncio.Future[None] | None = None
+
+
+def _resolve(batch: list[_Item], failure: StorageError | None) -> None:
+    for item in batch:
+        if item.future is None or item.future.done():
+            continue
+        if failure is None:
+            item.future.set_result(None)
+        else:
+            item.future.set_exception(failure)
+
+
+def _seen(future: asyncio.Future[None]) -> None:
+    if not future.cancelled():
+        future.exception()
+
+
+class Store:
+    """Read access to a journal, also while another process writes it."""
+
+    def __init__(self, folder: Path) -> None:
+        """Open the journal of a run directory for reading.
+
+        Raises:
+            StorageError: there is none, or it cannot be read.
+        """
+        self.path = folder / NAME
+        if not self.path.exists():
+            raise StorageError(
+                f"{folder} holds no run: there is no {NAME} in it; give the directory named in RUN.toml as [run] dir"
+            )
+        self._decode_event = msgspec.json.Decoder(AnyEvent).decode
+        self._decompress = zstandard.ZstdDecompressor().decompress
+        with _storage(self.path):
+            self._db = sqlite3.connect(
+                f"file:{self.path}?mode=ro", uri=True, isolation_level=None, check_same_thread=False
+            )
+            self._db.execute("PRAGMA busy_timeout=10000").fetchall()
+
+    def events(self, after: int = 0) -> Iterator[tuple[int, AnyEvent]]:
+        """(sequence number, event) of all events after that number, in order."""
+        with _storage(self.path):
+            for seq, data in self._db.execute("SELECT seq, data FROM events WHERE seq > ? ORDER BY seq", (after,)):
+                yield seq, self._decode_event(data)
+
+    def payload(self, seq: int) -> bytes:
+        """The text of that event, as it was written.
+
+        Raises:
+            StorageError: it is missing or damaged.
+        """
+        with _storage(self.path):
+            row = self._db.execute("SELECT size, crc, data FROM payloads WHERE seq = ?", (seq,)).fetchone()
+        if row is None:
+            raise StorageError(f"{self.path}: the text of event {seq} is missing; restore the file from a copy")
+        return self._unpack(row, f"event {seq}")
+
+    def drafts(self, attempt: int) -> list[DraftText]:
+        """What was kept of an answer that never settled, in order."""
+        with _storage(self.path):
+            rows = self._db.execute(
+                "SELECT size, crc, data FROM drafts WHERE attempt = ? ORDER BY part", (attempt,)
+            ).fetchall()
+        return [msgspec.json.decode(self._unpack(row, f"a draft of attempt {attempt}"), type=DraftText) for row in rows]
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._db.close()
+
+    def _unpack(self, row: Any, what: str) -> bytes:
+        size, crc, data = row
+        try:
+            raw: bytes = self._decompress(data, max_output_size=size)
+        except zstandard.ZstdError as error:
+            raise StorageError(f"{self.path}: {what} is damaged ({error}); restore the file from a copy") from None
+        if len(raw) != size or zlib.crc32(raw) != crc:
+            raise StorageError(f"{self.path}: {what} is damaged (length or checksum); restore the file from a copy")
+        return raw
+
+
+@contextlib.contextmanager
+def _storage(path: Path) -> Generator[None]:
+    """Translate what SQLite and the file system raise, once."""
+    try:
+        yield
+    except (sqlite3.Error, OSError, msgspec.DecodeError) as error:
+        raise StorageError(f"{path}: {error}; {_DISK_HELP}") from error
+
+
+@contextlib.contextmanager
+def lock(folder: Path) -> Generator[None]:
+    """Hold a run directory (created if need be) for this process.
+
+    Raises:
+        LockedError: another process holds it.
+        StorageError: it cannot be created.
+    """
+    with _storage(folder):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handle = os.open(folder / "lock", os.O_CREAT | os.O_RDWR, 0o600)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            owner = os.pread(handle, 32, 0).decode(errors="replace").strip() or "unknown"
+            raise LockedError(
+                f"{folder} is in use by process {owner}: wait for it, or press ^C there, then run this again"
+            ) from None
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
+        yield
+    finally:
+        os.close(handle)
+
+
+def is_locked(folder: Path) -> bool:
+    """Whether a living process holds the run directory."""
+    try:
+        handle = os.open(folder / "lock", os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(handle)
+    return False

@@ -1,0 +1,106 @@
+"""Prompts + endpoints + State -> Plan: what is owed, over which routes, and what a request can cost. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from eyas.config import RunConfig
+from eyas.errors import UsageError
+from eyas.ledger import cost_of, prompt_upper
+from eyas.providers.choose import can_serve, provider_block
+from eyas.state import State
+from eyas.types import Endpoint, Prices, Prompt, Work
+
+GATEWAY = "gateway"
+"""Tag of the one route where OpenRouter picks among all allowed endpoints."""
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A way to ask: the endpoints that may answer on it, the dearest of their prices, and its `provider` object."""
+
+    tag: str
+    endpoints: tuple[Endpoint, ...]
+    prices: Prices
+    block: Mapping[str, Any]
+
+    def serves(self, prompt_tokens: int, max_tokens: int, *, tools: bool) -> bool:
+        """Whether some endpoint on it takes a request of that size."""
+        size = prompt_upper(prompt_tokens)
+        return any(can_serve(endpoint, size, max_tokens, tools=tools) for endpoint in self.endpoints)
+
+    def takes(self, parameter: str) -> bool:
+        """Whether the endpoints take that sampling parameter; one that lists none is taken at its word of silence."""
+        return all(not endpoint.parameters or parameter in endpoint.parameters for endpoint in self.endpoints)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Prompts of the sources that the run does not know yet, and those of the run that the sources no longer hold."""
+
+    added: tuple[Prompt, ...]
+    removed: tuple[tuple[str, str], ...]
+
+
+def routes(config: RunConfig, allowed: Sequence[Endpoint], barred: Iterable[Endpoint] = ()) -> tuple[Route, ...]:
+    """The ways to ask, cheapest first: one a tag where eyas picks (pinned), a single one where OpenRouter does.
+
+    Raises:
+        UsageError: no endpoint may answer.
+    """
+    if not allowed:
+        raise UsageError(
+            f"no endpoint of {config.target.model} may answer: run `eyas providers {config.target.model}` to see why each "
+            "is excluded, and change [providers]"
+        )
+    barred = tuple(barred)
+    groups: dict[str, list[Endpoint]] = {}
+    for endpoint in allowed:
+        groups.setdefault(GATEWAY if config.providers.routing == GATEWAY else endpoint.tag, []).append(endpoint)
+    made = [
+        Route(tag, tuple(group), _dearest(group), provider_block(group, config.providers, barred))
+        for tag, group in groups.items()
+    ]
+    return tuple(sorted(made, key=lambda route: (cost_of(route.prices, 1_000_000, 4_000_000), route.tag)))
+
+
+def sampling(config: RunConfig, dataset: str, preset: Mapping[str, float], route: Route) -> dict[str, float]:
+    """Sampling parameters of a request: the dataset's, else the target's, else the family's; none that the route fixes."""
+    own = config.dataset(dataset)
+    wished = {
+        "temperature": own.temperature if own.temperature is not None else config.target.temperature,
+        "top_p": own.top_p if own.top_p is not None else config.target.top_p,
+    }
+    chosen = {name: preset.get(name) if value is None else value for name, value in wished.items()}
+    return {name: value for name, value in chosen.items() if value is not None and route.takes(name)}
+
+
+def change(state: State, prompts: Iterable[Prompt]) -> Change:
+    """What the sources have more, or less, than the journal. Datasets that RUN.toml dropped count as removed."""
+    prompts = tuple(prompts)
+    found = {(prompt.dataset, prompt.id) for prompt in prompts}
+    known = {(name, prompt_id) for name, dataset in state.datasets.items() for prompt_id in dataset.prompts}
+    return Change(
+        added=tuple(prompt for prompt in prompts if (prompt.dataset, prompt.id) not in known),
+        removed=tuple(sorted(known - found)),
+    )
+
+
+def owed(config: RunConfig, state: State, ordered: Iterable[Prompt]) -> Iterator[tuple[Work, Prompt]]:
+    """The works still to ask, in the order given, samples of a prompt one after the other."""
+    for prompt in ordered:
+        for sample in range(config.dataset(prompt.dataset).samples):
+            work = Work(prompt.dataset, prompt.id, 0, sample)
+            known = state.works.get(work)
+            if known is None or known.owed:
+                yield work, prompt
+
+
+def _dearest(endpoints: Sequence[Endpoint]) -> Prices:
+    return Prices(
+        max(e.prices.prompt for e in endpoints),
+        max(e.prices.completion for e in endpoints),
+        max(e.prices.request for e in endpoints),
+    )

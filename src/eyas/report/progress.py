@@ -1,0 +1,91 @@
+"""What a person sees of a run: one plain line every few seconds, and a table at the end. Text only, no control codes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TextIO
+
+from eyas.ledger import usd
+from eyas.state import State
+from eyas.types import Verdict
+
+
+@dataclass(slots=True)
+class Line:
+    """Writes a line about the run to a stream, at most every `every` seconds."""
+
+    out: TextIO
+    every: float = 10.0
+    clock: Callable[[], float] = time.monotonic
+    _next: float = 0.0
+    _tokens: int = 0
+    _when: float = 0.0
+
+    def tick(self, state: State, in_flight: int, last_error: str) -> None:
+        """Time passed."""
+        now = self.clock()
+        if now < self._next:
+            return
+        tokens = sum(dataset.quota.kept for dataset in state.datasets.values())
+        rate = (tokens - self._tokens) / (now - self._when) if self._when else 0.0
+        self._next, self._tokens, self._when = now + self.every, tokens, now
+        print(
+            _line(state, in_flight, tokens, rate) + (f" | last: {plain(last_error, 80)}" if last_error else ""),
+            file=self.out,
+        )
+        self.out.flush()
+
+
+def _line(state: State, in_flight: int, tokens: int, rate: float) -> str:
+    ended = {verdict: sum(d.ended.get(verdict, 0) for d in state.datasets.values()) for verdict in Verdict}
+    works = sum(dataset.works for dataset in state.datasets.values())
+    money = state.money
+    cap = "" if money.cap is None else f" of ${usd(money.cap):.2f}"
+    unknown = f" + ${usd(money.unknown):.2f} unknown" if money.unknown else ""
+    others = sum(ended[v] for v in (Verdict.REFUSED, Verdict.FAILED, Verdict.UNKNOWN))
+    return (
+        f"{ended[Verdict.DONE]}/{works} done, {ended[Verdict.PARTIAL]} partial, {others} failed | {in_flight} in flight | "
+        f"{tokens:,} tokens, {rate:,.0f}/s | ${usd(money.settled):.2f}{cap} spent{unknown}, ${usd(money.reserved):.2f} reserved"
+    )
+
+
+def table(status: dict[str, Any]) -> str:
+    """The end of a run, set by set, from the figures of `eyas status --json`."""
+    head = ("set", "prompts", "done", "partial", "refused", "failed", "unknown", "skipped", "pending", "tokens", "usd")
+    rows = [
+        (name, *(str(d[key]) for key in head[1:-2]), f"{d['output_tokens']:,}", f"{d['usd']:.4f}")
+        for name, d in status["datasets"].items()
+    ]
+    money = status["money"]
+    labels = ", ".join(f"{name} {count}" for name, count in status["labels"].items()) or "none yet"
+    paid = status["yield"]
+    share = paid["exported_usd"] / paid["paid_usd"] if paid["paid_usd"] else 0.0
+    cap = "no cap" if money["cap"] is None else f"cap ${money['cap']:.2f}"
+    return "\n".join(
+        (
+            *columns([head, *rows]),
+            f"money: ${money['settled']:.4f} spent, of it ${money['wasted']:.4f} wasted; ${money['unknown']:.4f} unknown; {cap}",
+            f"labels (provisional): {labels}",
+            f"yield: {share:.1%} of the dollars paid are answers whose ids may be exported (strict)",
+        )
+    )
+
+
+def columns(rows: list[tuple[str, ...]]) -> list[str]:
+    """Rows as aligned text; the first column to the left, the others to the right."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    return [
+        "  ".join(
+            cell.ljust(width) if i == 0 else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in rows
+    ]
+
+
+def plain(text: str, most: int) -> str:
+    """Text of others as one line that cannot move the cursor or colour the screen."""
+    shown = "".join(c if c.isprintable() else " " for c in text)
+    return shown if len(shown) <= most else shown[: most - 1] + "…"

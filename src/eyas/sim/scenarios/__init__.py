@@ -1,0 +1,27 @@
+"""Scenarios by name; a new one is a file and a line here."""
+
+from __future__ import annotations
+
+from eyas.errors import UsageError
+from eyas.sim.scenarios.base import Faults, Outage, Scenario
+from eyas.sim.scenarios.clean import CLEAN
+from eyas.sim.scenarios.rough import ROUGH
+from eyas.sim.scenarios.storm import STORM
+
+SCENARIOS = {scenario.name: scenario for scenario in (CLEAN, ROUGH, STORM)}
+"""Every scenario that `eyas simulate` and `eyas rehearse` know."""
+
+
+def load(name: str) -> Scenario:
+    """The scenario of that name.
+
+    Raises:
+        UsageError: there is none.
+    """
+    try:
+        return SCENARIOS[name]
+    except KeyError:
+        raise UsageError(f"no scenario named {name}; choose one of {', '.join(sorted(SCENARIOS))}") from None
+
+
+__all__ = ["SCENARIOS", "Faults", "Outage", "Scenario", "load"]

@@ -1,0 +1,304 @@
+"""Where a run stands: State = fold(events), the one way to know. Pure and incremental."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from eyas.errors import LedgerError
+from eyas.ledger import Money, Quota
+from eyas.types import (
+    Alarm,
+    AnyEvent,
+    Corrected,
+    FailureKind,
+    Headers,
+    Intent,
+    Label,
+    Labelled,
+    PromptAdded,
+    PromptRemoved,
+    SessionClosed,
+    SessionOpened,
+    Settled,
+    StopReason,
+    Verdict,
+    Work,
+)
+
+ANSWERED = (Verdict.DONE, Verdict.PARTIAL)
+
+
+@dataclass(slots=True)
+class Attempt:
+    """One purchase. `cost` is None while it is in flight or unknown; `settled` tells the two apart."""
+
+    id: int
+    work: Work
+    number: int
+    tag: str
+    reserved: int
+    generation_id: str = ""
+    settled: Settled | None = None
+    cost: int | None = None
+    counts: tuple[int, int, int | None] | None = None
+    provider: str = ""
+    written_off: bool = False
+
+    @property
+    def open(self) -> bool:
+        """In flight, or left behind by a killed process."""
+        return self.settled is None
+
+    @property
+    def unknown(self) -> bool:
+        """Ended, but what it cost is not known."""
+        return self.settled is not None and self.cost is None
+
+    @property
+    def answered(self) -> bool:
+        """Its tokens count for its work."""
+        return self.settled is not None and self.settled.verdict in ANSWERED
+
+
+@dataclass(slots=True)
+class WorkState:
+    """One work: its last verdict (None: never ended) and the attempt that answered it.
+
+    `tries` counts attempts that failed for free, `numbers` all attempts, `lost` those whose outcome stayed unknown.
+    """
+
+    verdict: Verdict | None = None
+    kind: FailureKind | None = None
+    tries: int = 0
+    numbers: int = 0
+    lost: int = 0
+    answer: int | None = None
+    tokens: int = 0
+
+    @property
+    def owed(self) -> bool:
+        """Whether it is still to be asked."""
+        return self.verdict is None or self.verdict is Verdict.AGAIN
+
+
+@dataclass(slots=True)
+class DatasetState:
+    """One dataset: prompts (id -> our token count), quota, and works by verdict."""
+
+    prompts: dict[str, int] = field(default_factory=dict[str, int])
+    samples: int = 1
+    quota: Quota = field(default_factory=Quota)
+    ended: dict[Verdict, int] = field(default_factory=dict[Verdict, int])
+    cost: int = 0
+
+    @property
+    def works(self) -> int:
+        """Answers owed in all, ended or not."""
+        return len(self.prompts) * self.samples
+
+
+@dataclass(slots=True)
+class ProviderState:
+    """What one endpoint (by the tag asked) did."""
+
+    name: str = ""
+    answers: int = 0
+    output_tokens: int = 0
+    cost: int = 0
+    failures: dict[FailureKind, int] = field(default_factory=dict[FailureKind, int])
+
+
+@dataclass(slots=True)
+class State:
+    """The run, folded. `apply` one event after the other; nothing else changes it."""
+
+    model: str = ""
+    money: Money = field(default_factory=Money)
+    waste_limit: int | None = None
+    datasets: dict[str, DatasetState] = field(default_factory=dict[str, DatasetState])
+    works: dict[Work, WorkState] = field(default_factory=dict[Work, WorkState])
+    attempts: dict[int, Attempt] = field(default_factory=dict[int, Attempt])
+    pending_cost: set[int] = field(default_factory=set[int])
+    providers: dict[str, ProviderState] = field(default_factory=dict[str, ProviderState])
+    labels: dict[int, Label] = field(default_factory=dict[int, Label])
+    sessions: int = 0
+    closed: StopReason | None = None
+    alarms: list[str] = field(default_factory=list[str])
+    last_attempt: int = 0
+
+    def apply(self, event: AnyEvent) -> None:
+        """Take one event in.
+
+        Raises:
+            LedgerError: the event contradicts what came before it.
+        """
+        _APPLY[type(event)](self, event)
+
+    def attempt(self, number: int) -> Attempt:
+        """The attempt of that id.
+
+        Raises:
+            LedgerError: there is none.
+        """
+        try:
+            return self.attempts[number]
+        except KeyError:
+            raise LedgerError(f"attempt {number} has no intent in the journal") from None
+
+    def work(self, work: Work) -> WorkState:
+        """The state of a work, a fresh one if it was never asked."""
+        found = self.works.get(work)
+        return found if found is not None else self.works.setdefault(work, WorkState())
+
+    def left_open(self) -> list[Attempt]:
+        """Attempts without an outcome, oldest first: in flight, or cut by a kill."""
+        return [self.attempts[number] for number in sorted(self.pending_cost) if self.attempts[number].open]
+
+    def unknown(self) -> list[Attempt]:
+        """Attempts whose cost is not known, oldest first."""
+        return [self.attempts[number] for number in sorted(self.pending_cost) if self.attempts[number].unknown]
+
+    @property
+    def unusable_cost(self) -> int:
+        """Nano-dollars settled for attempts that left no answer: the waste."""
+        return self.money.wasted
+
+
+def fold(events: Iterable[AnyEvent], state: State | None = None) -> State:
+    """State after those events, on top of `state` if given."""
+    state = state if state is not None else State()
+    for event in events:
+        state.apply(event)
+    return state
+
+
+def _opened(state: State, event: SessionOpened) -> None:
+    state.sessions += 1
+    state.closed = None
+    state.model = event.model
+    state.money = state.money.with_cap(event.cap)
+    state.waste_limit = event.waste_limit
+    for name, limit in event.quotas.items():
+        dataset = state.datasets.setdefault(name, DatasetState())
+        dataset.quota = dataset.quota.with_limit(limit)
+
+
+def _closed(state: State, event: SessionClosed) -> None:
+    state.closed = event.reason
+
+
+def _prompt(state: State, event: PromptAdded) -> None:
+    dataset = state.datasets.setdefault(event.dataset, DatasetState())
+    dataset.prompts[event.prompt_id] = event.tokens
+    dataset.samples = event.samples
+
+
+def _unprompt(state: State, event: PromptRemoved) -> None:
+    state.datasets[event.dataset].prompts.pop(event.prompt_id, None)
+
+
+def _intent(state: State, event: Intent) -> None:
+    if event.attempt in state.attempts:
+        raise LedgerError(f"attempt {event.attempt} was begun twice")
+    state.money = state.money.force(event.reserved)
+    state.attempts[event.attempt] = Attempt(event.attempt, event.work, event.number, event.tag, event.reserved)
+    state.pending_cost.add(event.attempt)
+    state.last_attempt = max(state.last_attempt, event.attempt)
+    work = state.work(event.work)
+    work.numbers = max(work.numbers, event.number)
+
+
+def _headers(state: State, event: Headers) -> None:
+    state.attempt(event.attempt).generation_id = event.generation_id
+
+
+def _settled(state: State, event: Settled) -> None:
+    attempt = state.attempt(event.attempt)
+    if attempt.settled is not None:
+        raise LedgerError(f"attempt {event.attempt} was settled twice")
+    attempt.settled = event
+    attempt.counts = event.counts
+    attempt.provider = event.provider
+    attempt.cost = event.cost
+    if event.cost is None:
+        state.money = state.money.hold(attempt.reserved)
+    else:
+        state.money = state.money.settle(attempt.reserved, event.cost, wasted=not attempt.answered)
+        state.pending_cost.discard(event.attempt)
+    _end_work(state, attempt, event)
+    _count_provider(state, attempt, event)
+
+
+def _end_work(state: State, attempt: Attempt, event: Settled) -> None:
+    dataset = state.datasets.setdefault(attempt.work.dataset, DatasetState())
+    dataset.cost += event.cost or 0
+    work = state.work(attempt.work)
+    work.tries += event.counted_try
+    work.lost += event.kind is FailureKind.LOST
+    if work.answer is not None:
+        return  # a late outcome of an older attempt never takes an answer away
+    if work.verdict is not None and not work.owed:
+        dataset.ended[work.verdict] -= 1
+    work.verdict, work.kind = event.verdict, event.kind
+    if event.verdict is not Verdict.AGAIN:
+        dataset.ended[event.verdict] = dataset.ended.get(event.verdict, 0) + 1
+    if attempt.answered:
+        work.answer, work.tokens = attempt.id, event.tokens
+        dataset.quota = dataset.quota.keep(event.tokens)
+
+
+def _count_provider(state: State, attempt: Attempt, event: Settled) -> None:
+    provider = state.providers.setdefault(attempt.tag, ProviderState())
+    provider.name = event.provider or provider.name
+    provider.cost += event.cost or 0
+    if attempt.answered:
+        provider.answers += 1
+        provider.output_tokens += event.tokens
+    if event.kind is not None:
+        provider.failures[event.kind] = provider.failures.get(event.kind, 0) + 1
+
+
+def _corrected(state: State, event: Corrected) -> None:
+    attempt = state.attempt(event.attempt)
+    wasted = not attempt.answered
+    before = attempt.cost
+    if attempt.open:
+        raise LedgerError(f"attempt {event.attempt} was corrected before it was settled")
+    if before is None:
+        state.money = state.money.resolve(attempt.reserved, event.cost, wasted=wasted)
+        state.pending_cost.discard(event.attempt)
+    else:
+        state.money = state.money.correct(before, event.cost, wasted=wasted)
+    attempt.cost = event.cost
+    attempt.counts = event.counts or attempt.counts
+    attempt.written_off = event.written_off
+    attempt.provider = attempt.provider or event.provider
+    change = event.cost - (before or 0)
+    state.datasets[attempt.work.dataset].cost += change
+    provider = state.providers[attempt.tag]
+    provider.cost += change
+    provider.name = provider.name or event.provider
+
+
+def _labelled(state: State, event: Labelled) -> None:
+    state.labels[event.attempt] = event.label
+
+
+def _alarm(state: State, event: Alarm) -> None:
+    state.alarms.append(event.detail)
+
+
+_APPLY: dict[type[AnyEvent], Callable[[State, Any], None]] = {
+    SessionOpened: _opened,
+    SessionClosed: _closed,
+    PromptAdded: _prompt,
+    PromptRemoved: _unprompt,
+    Intent: _intent,
+    Headers: _headers,
+    Settled: _settled,
+    Corrected: _corrected,
+    Labelled: _labelled,
+    Alarm: _alarm,
+}

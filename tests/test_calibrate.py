@@ -1,0 +1,139 @@
+"""What is learned of providers: switches of counting, where streams are cut, whether text is stripped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eyas.families import Loaded
+from eyas.tokens import Cut, Evidence, Habits, evidence, habit_key, learn
+from eyas.types import Finish, Record
+
+Make = Callable[..., Record]
+
+
+def _item(way: Habits, number: int, **changes: object) -> Evidence:
+    """An answer of `number` ids as a provider with these switches counts it; odd ones end their reasoning by a space."""
+    stop = number % 3 > 0
+    whole, trimmed = number, number - number % 2
+    values: dict[str, object] = {
+        "key": "P",
+        "prompt_off": way.prompt_offset,
+        "counted": way.expected(trimmed if way.artefact_space else whole, stop=stop),
+        "stop": stop,
+        "whole": whole,
+        "pieced": None,
+        "whole_trimmed": trimmed,
+        "pieced_trimmed": None,
+        "pieces": 0,
+        "singles": 0,
+        "edges": False,
+        "tools": False,
+        "reasoning_off": 1,
+    }
+    return Evidence(**{**values, **changes})  # pyright: ignore[reportArgumentType]
+
+
+def _learned(items: Iterable[Evidence]) -> Habits:
+    return learn(items)["P"]
+
+
+def test_recorded_providers(kimi: Loaded, recorded: dict[str, Record]) -> None:
+    """The four recorded providers count as the table of recorded conventions says, and every answer is explained."""
+    found = learn(e for e in (evidence(r, kimi, thinking=True) for r in recorded.values()) if e)
+    assert {n: (h.answers, h.explained) for n, h in found.items()} == {
+        "Chutes": (8, 8),
+        "Inceptron": (1, 1),
+        "ModelRun": (1, 1),
+        "Moonshot AI": (1, 1),
+    }
+    assert {n: (h.think_counted, h.stop_counted, h.artefact_space, h.reasoning_count) for n, h in found.items()} == {
+        "Chutes": ("prompt", True, False, "R+1"),
+        "Inceptron": ("prompt", False, False, "R+1"),
+        "ModelRun": ("prompt", False, True, "other"),
+        "Moonshot AI": ("completion", True, False, "other"),
+    }
+    assert [found[n].cut for n in sorted(found)] == [Cut.TOKEN, Cut.UNKNOWN, Cut.BURST, Cut.UNKNOWN]
+    assert [found[n].keeps_whitespace for n in sorted(found)] == [True, True, True, None]
+
+
+WAYS = tuple(product(("prompt", "completion"), (True, False), (True, False)))
+
+
+@pytest.mark.parametrize(("think", "stop", "artefact"), WAYS)
+def test_every_way_of_counting_is_found(think: str, stop: bool, artefact: bool) -> None:
+    """Each combination of the switches is learned from answers that show it, a few wrong ones notwithstanding."""
+    way = Habits(think_counted=think, stop_counted=stop, artefact_space=artefact)
+    items = [_item(way, n) for n in range(10, 40)] + [_item(way, 50, counted=1) for _ in range(5)]
+    found = _learned(items)
+    assert (found.think_counted, found.stop_counted, found.artefact_space) == (think, stop, artefact)
+    assert (found.answers, found.explained) == (35, 30)
+
+
+@given(st.permutations(range(10, 30)))
+def test_the_order_of_answers_does_not_matter(order: list[int]) -> None:
+    """The same answers in any order teach the same."""
+    way = Habits(stop_counted=False)
+    assert _learned(_item(way, n) for n in order) == _learned(_item(way, n) for n in sorted(order))
+
+
+def test_one_answer_that_nothing_explains_keeps_the_defaults() -> None:
+    """A provider of which nothing fits keeps the plain way of counting."""
+    found = _learned([_item(Habits(), 40, counted=99)])
+    assert found == Habits(answers=1)
+
+
+def test_whitespace() -> None:
+    """Thirty answers without whitespace at the ends mean that it is stripped; one with it, that it is kept."""
+    bare = [_item(Habits(), n) for n in range(10, 40)]
+    assert _learned(bare[:29]).keeps_whitespace is None
+    assert _learned(bare).keeps_whitespace is False
+    assert _learned([*bare, _item(Habits(), 40, edges=True)]).keeps_whitespace is True
+
+
+def test_arguments() -> None:
+    """Arguments count as kept where tool answers are explained with the text as it came."""
+    good, bad = _item(Habits(), 20, tools=True), _item(Habits(), 20, tools=True, counted=26)
+    assert _learned([good]).keeps_arguments is True
+    assert _learned([good, bad]).keeps_arguments is False
+    assert _learned([_item(Habits(), 20)]).keeps_arguments is None
+
+
+@pytest.mark.parametrize(
+    ("pieces", "singles", "pieced", "cut"),
+    [(40, 40, 42, Cut.TOKEN), (40, 12, 42, Cut.BURST), (40, 20, 55, Cut.ANYWHERE), (10, 10, 42, Cut.UNKNOWN)],
+)
+def test_cuts(pieces: int, singles: int, pieced: int, cut: Cut) -> None:
+    """Pieces are tokens where their sum is the count; a stream cut within words adds up to more."""
+    item = _item(Habits(), 42, pieces=pieces, singles=singles, pieced=pieced, pieced_trimmed=pieced, counted=42)
+    assert _learned([item]).cut is cut
+
+
+def test_streams_cut_within_words_are_seen(kimi: Loaded, answer: Make) -> None:
+    """A gateway that cuts text anywhere is not taken for one that streams tokens."""
+    text = " The user wants a step-by-step proof that there are infinitely many prime numbers, so let me think."
+    broken = [text[i : i + 7] for i in range(0, len(text), 7)]
+    letters = list(text)
+    tokens = len(kimi.vocab.encode(text))
+    for pieces in (broken, letters):
+        records = [answer(pieces, [" ok"], counted=tokens - len(pieces)) for _ in range(4)]
+        items = [evidence(record, kimi, thinking=True) for record in records]
+        assert _learned(item for item in items if item).cut is Cut.ANYWHERE
+
+
+def test_instant_mode_is_learned_apart() -> None:
+    """A provider has its own habits for each mode."""
+    assert habit_key("Chutes", thinking=True) == "Chutes"
+    assert habit_key("Chutes", thinking=False) == "Chutes (instant)"
+
+
+def test_answers_without_a_count_teach_nothing(kimi: Loaded, answer: Make) -> None:
+    """No usage, damaged text or ids of an engine are no evidence."""
+    assert evidence(answer([" The"], counted=None), kimi, thinking=True) is None
+    assert evidence(answer([" The \ufffd"]), kimi, thinking=True) is None
+    assert evidence(answer([" The"], token_ids=(1,)), kimi, thinking=True) is None
+    assert evidence(answer([" The"], finish=Finish.LENGTH), kimi, thinking=True) is not None
