@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eyas.families import Loaded
-from eyas.tokens import Cut, Evidence, Habits, evidence, habit_key, learn
+from eyas.tokens import Cut, End, Evidence, Habits, evidence, habit_key, learn
 from eyas.types import Finish, Record
 
 Make = Callable[..., Record]
@@ -31,7 +31,7 @@ def _item(way: Habits, number: int, **changes: object) -> Evidence:
         "pieced_trimmed": None,
         "pieces": 0,
         "singles": 0,
-        "edges": False,
+        "edges": dict.fromkeys(End, False),
         "tools": False,
         "reasoning_off": 1,
     }
@@ -58,7 +58,10 @@ def test_recorded_providers(kimi: Loaded, recorded: dict[str, Record]) -> None:
         "Moonshot AI": ("completion", True, False, "other"),
     }
     assert [found[n].cut for n in sorted(found)] == [Cut.TOKEN, Cut.UNKNOWN, Cut.BURST, Cut.UNKNOWN]
-    assert [found[n].keeps_whitespace for n in sorted(found)] == [True, True, True, None]
+    assert [sorted(found[n].open) for n in sorted(found)] == [[], [], [], [End.CONTENT_END, End.REASONING_END]]
+    assert {n: sorted(h.stripped) for n, h in found.items() if h.stripped} == {
+        "Moonshot AI": [End.CONTENT_START, End.REASONING_START]
+    }
 
 
 WAYS = tuple(product(("prompt", "completion"), (True, False), (True, False)))
@@ -87,12 +90,29 @@ def test_one_answer_that_nothing_explains_keeps_the_defaults() -> None:
     assert found == Habits(answers=1)
 
 
-def test_whitespace() -> None:
-    """Thirty answers without whitespace at the ends mean that it is stripped; one with it, that it is kept."""
-    bare = [_item(Habits(), n) for n in range(10, 40)]
-    assert _learned(bare[:29]).keeps_whitespace is None
-    assert _learned(bare).keeps_whitespace is False
-    assert _learned([*bare, _item(Habits(), 40, edges=True)]).keeps_whitespace is True
+def _white(key: str, number: int, *white: End) -> Evidence:
+    return _item(Habits(), number, key=key, edges={end: end in white for end in End})
+
+
+def test_one_provider_alone() -> None:
+    """Thirty bare answers of the only provider mean that it strips; one with whitespace anywhere, that it does not."""
+    bare = [_white("P", n) for n in range(10, 40)]
+    assert _learned(bare[:29]).open == frozenset(End)
+    assert _learned(bare).stripped == frozenset(End)
+    kept = _learned([*bare, _white("P", 40, End.CONTENT_START)])
+    assert (kept.stripped, kept.open) == (frozenset(), frozenset())
+
+
+def test_providers_are_held_against_each_other() -> None:
+    """An end where others show whitespace and this one never does is stripped; a few answers leave it open."""
+    others = [_white("Q", n, End.REASONING_START, *([End.CONTENT_START] if n % 2 else [])) for n in range(10, 40)]
+    own = [_white("P", n, End.CONTENT_END) for n in range(10, 13)]
+    found = _learned([*others, *own])
+    assert found.stripped == {End.REASONING_START}
+    assert found.open == {End.CONTENT_START}
+    more = _learned([*others, *own, *(_white("P", n) for n in range(13, 20))])
+    assert more.stripped == {End.REASONING_START, End.CONTENT_START}
+    assert not more.open
 
 
 def test_arguments() -> None:

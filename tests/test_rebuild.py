@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eyas.families import Loaded
-from eyas.tokens import SPELLED, Cut, Habits, evidence, label, learn, rebuild
+from eyas.tokens import SPELLED, Cut, End, Habits, evidence, label, learn, rebuild
 from eyas.types import (
     Billed,
     Completion,
@@ -28,7 +28,8 @@ from eyas.types import (
 
 Make = Callable[..., Record]
 
-TOKEN = {"P": Habits(answers=40, explained=40, cut=Cut.TOKEN, keeps_whitespace=True, keeps_arguments=True)}
+NO_ENDS: frozenset[End] = frozenset()
+TOKEN = {"P": Habits(answers=40, explained=40, cut=Cut.TOKEN, open=NO_ENDS, keeps_arguments=True)}
 CUT = Failure(FailureKind.CUT, Billed.YES, "the stream ended early")
 
 
@@ -161,12 +162,13 @@ def test_a_count_that_agrees_against_the_pieces_is_not_enough(kimi: Loaded, answ
 @pytest.mark.parametrize(
     ("changes", "streamed", "found", "unsure"),
     [
-        ({"keeps_whitespace": False}, True, Label.STRIPPED, 4),
-        ({"keeps_whitespace": None}, True, Label.STREAMED, 0),
-        ({"keeps_whitespace": None}, False, Label.STRIPPED, 4),
-        ({"keeps_whitespace": True}, False, Label.COUNTED, 0),
-        ({"keeps_whitespace": True, "reasoning_count": "R"}, False, Label.STRIPPED, 4),
-        ({"keeps_whitespace": True, "reasoning_count": "R+1"}, False, Label.COUNTED, 0),
+        ({"stripped": frozenset(End)}, True, Label.STRIPPED, 4),
+        ({"open": frozenset(End)}, True, Label.STRIPPED, 4),
+        ({"open": frozenset(End)}, False, Label.STRIPPED, 4),
+        ({}, False, Label.COUNTED, 0),
+        ({}, True, Label.STREAMED, 0),
+        ({"reasoning_count": "R"}, False, Label.STRIPPED, 4),
+        ({"reasoning_count": "R+1"}, False, Label.COUNTED, 0),
     ],
 )
 def test_unsure_ends_are_masked(

@@ -47,7 +47,7 @@ def command(
     start.allow_open_files(config.limits.in_flight)
     key = start.key(key_file)
     agree(config, yes=yes)
-    options = Options(confirm_removed, watch_signals, None if progress == "none" else _progress())
+    options = Options(confirm_removed, watch_signals, None if progress == "none" else plain_progress())
     ended = start.run_loop(run_config(config, config_file.read_text(encoding="utf-8"), key, options))
     return finish(ended, as_json=as_json, quiet=progress == "none")
 
@@ -127,7 +127,8 @@ def _advice(ended: Ended, code: int) -> str:
             return ""
 
 
-def _progress() -> Callable[[Engine], None]:
+def plain_progress() -> Callable[[Engine], None]:
+    """A listener that writes a line about the run to stderr now and then."""
     line = Line(sys.stderr, every=2.0 if sys.stderr.isatty() else 10.0)
 
     def tick(engine: Engine) -> None:

@@ -16,6 +16,10 @@ Channel = Literal["reasoning", "content", "name", "arguments", "special"]
 """Where the tokens of a part appear; `special` tokens appear nowhere."""
 
 
+PLAIN_SHARE = 0.8
+"""The share of answers without a character that is split over tokens (emoji, rare scripts)."""
+
+
 class Vocabulary(Protocol):
     """What the simulator needs of a tokenizer; special tokens are not its business."""
 
@@ -109,9 +113,20 @@ class Sampler:
     def __init__(self, vocabulary: Vocabulary, form: RawForm | None = None) -> None:
         self.vocabulary = vocabulary
         self.form = form or RawForm()
-        self._thoughts = self._pool(THOUGHTS, ())
-        self._sayings = self._pool(SAYINGS, BLOCKS)
+        self._pools = {plain: self._pools_of(plain=plain) for plain in (True, False)}
         self._splits: dict[int, tuple[int, int] | None] = {}
+
+    def _pools_of(self, *, plain: bool) -> tuple[Pool, Pool]:
+        """Reasoning and content; in plain ones no character is split over tokens, as in most English answers."""
+        kept = [tuple(t for t in texts if not plain or self._whole(t)) for texts in (THOUGHTS, SAYINGS, BLOCKS)]
+        return self._pool(kept[0], ()), self._pool(kept[1], kept[2])
+
+    def _whole(self, text: str) -> bool:
+        """Whether every token of a text is whole characters."""
+        try:
+            return all(self.vocabulary.token_bytes(token).decode() for token in self.vocabulary.encode(f" {text}\n\n"))
+        except UnicodeDecodeError:
+            return False
 
     def _pool(self, sentences: tuple[str, ...], blocks: tuple[str, ...]) -> Pool:
         encode = self.vocabulary.encode
@@ -126,11 +141,12 @@ class Sampler:
     def sample(self, shape: Shape, rng: random.Random) -> Answer:
         """One answer of that shape, cut at its limit."""
         form, parts = self.form, list[Part]()
+        thoughts, sayings = self._pools[rng.random() < PLAIN_SHARE]
         if shape.reasoning is not None:
-            parts.append(Part("reasoning", self._prose(self._thoughts, shape.reasoning, rng, start="space")))
+            parts.append(Part("reasoning", self._prose(thoughts, shape.reasoning, rng, start="space")))
             parts.append(Part("special", array("i", [form.think_end])))
         start = "space" if rng.random() < 0.7 else "line"
-        parts.append(Part("content", self._prose(self._sayings, shape.content, rng, start=start)))
+        parts.append(Part("content", self._prose(sayings, shape.content, rng, start=start)))
         if shape.calls:
             parts += self._tool_section(shape, rng)
         parts.append(Part("special", array("i", [form.stop])))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from eyas.tokens.calibrate import Cut, Evidence, Habits, habit_key, learn
+from eyas.tokens.calibrate import Cut, End, Evidence, Habits, habit_key, learn
 from eyas.tokens.rebuild import SPELLED, evidence, label, rebuild
 
-__all__ = ["SPELLED", "Cut", "Evidence", "Habits", "evidence", "habit_key", "label", "learn", "rebuild"]
+__all__ = ["SPELLED", "Cut", "End", "Evidence", "Habits", "evidence", "habit_key", "label", "learn", "rebuild"]

@@ -14,12 +14,18 @@ from itertools import product
 import msgspec
 
 _SURE_ANSWERS = 30
-"""So many answers without whitespace at an end of a text mean that the provider strips it."""
+"""So many answers without whitespace at an end of a text say something: the provider strips it, or the model has none."""
+
+_CHANCE = 0.01
+"""Below this chance of having seen no whitespace at an end by luck, the provider strips it; rarer whitespace says nothing."""
 
 _SURE_PIECES = 32
 """Fewer streamed pieces say nothing of where a stream is cut."""
 
 _MOST = 0.9
+
+
+_INSTANT = " (instant)"
 
 
 class Cut(StrEnum):
@@ -29,6 +35,15 @@ class Cut(StrEnum):
     BURST = "burst"
     ANYWHERE = "anywhere"
     UNKNOWN = "unknown"
+
+
+class End(StrEnum):
+    """An end of a text of an answer, where a server may take whitespace off."""
+
+    REASONING_START = "reasoning_start"
+    REASONING_END = "reasoning_end"
+    CONTENT_START = "content_start"
+    CONTENT_END = "content_end"
 
 
 class Habits(msgspec.Struct, frozen=True):
@@ -41,7 +56,8 @@ class Habits(msgspec.Struct, frozen=True):
         stop_counted: whether completion_tokens counts the stop token.
         artefact_space: whether a space at the end of the reasoning was added by the server.
         cut: where the stream is cut.
-        keeps_whitespace: whether whitespace at the ends of texts arrives; None: not known.
+        stripped: ends of texts where the provider takes whitespace off, since other providers' answers have it there.
+        open: ends of texts of which that is not known yet.
         keeps_arguments: whether tool arguments arrive as sampled; None: no tool call seen.
         reasoning_count: what reasoning_tokens counts: "R", "R+1" (with `</think>`), "other" or "unknown".
     """
@@ -52,7 +68,8 @@ class Habits(msgspec.Struct, frozen=True):
     stop_counted: bool = True
     artefact_space: bool = False
     cut: Cut = Cut.UNKNOWN
-    keeps_whitespace: bool | None = None
+    stripped: frozenset[End] = frozenset()
+    open: frozenset[End] = frozenset(End)
     keeps_arguments: bool | None = None
     reasoning_count: str = "unknown"
 
@@ -77,7 +94,7 @@ class Evidence(msgspec.Struct, frozen=True):
         whole, pieced: ids of the answer when its texts are encoded whole, or piece by piece; None: not tried.
         whole_trimmed, pieced_trimmed: the same without a space at the end of the reasoning.
         pieces, singles: streamed pieces, and how many of them are one vocabulary entry.
-        edges: whether a text begins or ends with whitespace.
+        edges: for each end of a text that is not empty, whether whitespace stands there.
         tools: whether it calls tools.
         reasoning_off: usage.reasoning_tokens minus the ids of the reasoning; None: not said, or no reasoning.
     """
@@ -92,14 +109,14 @@ class Evidence(msgspec.Struct, frozen=True):
     pieced_trimmed: int | None
     pieces: int
     singles: int
-    edges: bool
+    edges: dict[End, bool]
     tools: bool
     reasoning_off: int | None
 
 
 def habit_key(provider: str, *, thinking: bool) -> str:
     """The name under which habits are kept: the provider's display name; instant mode is counted apart."""
-    return provider if thinking else f"{provider} (instant)"
+    return provider if thinking else provider + _INSTANT
 
 
 def learn(evidence: Iterable[Evidence]) -> dict[str, Habits]:
@@ -110,7 +127,9 @@ def learn(evidence: Iterable[Evidence]) -> dict[str, Habits]:
     groups: defaultdict[str, list[Evidence]] = defaultdict(list)
     for item in evidence:
         groups[item.key].append(item)
-    return {key: _learn_one(groups[key]) for key in sorted(groups)}
+    ways = {key: _counting(group) for key, group in groups.items()}
+    ends = _learn_ends(groups, {key for key, way in ways.items() if way.artefact_space})
+    return {key: _learn_one(groups[key], ways[key], ends[key]) for key in sorted(groups)}
 
 
 def habits_for(habits: Mapping[str, Habits], provider: str, *, thinking: bool) -> Habits:
@@ -127,9 +146,61 @@ _SWITCHES = tuple(
 """All ways of counting, the plainest first."""
 
 
-def _learn_one(group: Sequence[Evidence]) -> Habits:
-    # max() keeps the first of equals, so the plainest switches win a tie.
-    switches = max(_SWITCHES, key=lambda way: sum(_explains(way, item) for item in group))
+class _Seen(msgspec.Struct):
+    """Whitespace seen at one end: in how many of how many texts."""
+
+    white: int = 0
+    texts: int = 0
+
+
+_Ends = tuple[frozenset[End], frozenset[End]]
+
+
+def _learn_ends(groups: Mapping[str, Sequence[Evidence]], artefacts: set[str]) -> dict[str, _Ends]:
+    """(stripped, open) ends by key. Providers of one mode are held against each other: they serve the same model.
+
+    A space that a server adds to the reasoning (`artefacts`) says nothing of what the model samples.
+    """
+    seen = {key: {end: _count(group, end) for end in End} for key, group in groups.items()}
+    for key in artefacts:
+        seen[key][End.REASONING_END] = _Seen()
+    found: dict[str, _Ends] = {}
+    for key, own in seen.items():
+        peers = [seen[other] for other in seen if other != key and _instant(other) == _instant(key)]
+        others = {
+            end: _Seen(sum(peer[end].white for peer in peers), sum(peer[end].texts for peer in peers)) for end in End
+        }
+        keeps_some = any(own[end].white for end in End)
+        states = {end: _state(own[end], others[end], keeps_some=keeps_some) for end in End}
+        found[key] = (
+            frozenset(end for end in End if states[end] is False),
+            frozenset(end for end in End if states[end] is None),
+        )
+    return found
+
+
+def _count(group: Sequence[Evidence], end: End) -> _Seen:
+    texts = [item.edges[end] for item in group if end in item.edges]
+    return _Seen(sum(texts), len(texts))
+
+
+def _state(own: _Seen, others: _Seen, *, keeps_some: bool) -> bool | None:
+    """Whether whitespace at an end arrives: True, False, or None where that is not known."""
+    if own.white:
+        return True
+    share = others.white / others.texts if others.texts else 0.0
+    if share >= _CHANCE:
+        return False if (1 - min(share, 0.999)) ** own.texts <= _CHANCE else None
+    if keeps_some or (others.texts and own.texts + others.texts >= _SURE_ANSWERS):
+        return True
+    return False if not others.texts and own.texts >= _SURE_ANSWERS else None
+
+
+def _instant(key: str) -> bool:
+    return key.endswith(_INSTANT)
+
+
+def _learn_one(group: Sequence[Evidence], switches: Habits, ends: _Ends) -> Habits:
     explained = [item for item in group if _explains(switches, item)]
     tools = [_explains(switches, item) for item in group if item.tools]
     return msgspec.structs.replace(
@@ -137,10 +208,16 @@ def _learn_one(group: Sequence[Evidence]) -> Habits:
         answers=len(group),
         explained=len(explained),
         cut=_cut(switches, explained),
-        keeps_whitespace=True if any(i.edges for i in group) else False if len(group) >= _SURE_ANSWERS else None,
+        stripped=ends[0],
+        open=ends[1],
         keeps_arguments=sum(tools) >= _MOST * len(tools) if tools else None,
         reasoning_count=_reasoning_count(explained),
     )
+
+
+def _counting(group: Sequence[Evidence]) -> Habits:
+    """The switches that explain most answers; max() keeps the first of equals, so the plainest win a tie."""
+    return max(_SWITCHES, key=lambda way: sum(_explains(way, item) for item in group))
 
 
 def _explains(way: Habits, item: Evidence) -> bool:

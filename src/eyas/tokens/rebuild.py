@@ -22,7 +22,7 @@ from itertools import chain
 import msgspec
 
 from eyas.families import Channel, Loaded, Part
-from eyas.tokens.calibrate import Cut, Evidence, Habits, habit_key, habits_for
+from eyas.tokens.calibrate import Cut, End, Evidence, Habits, habit_key, habits_for
 from eyas.tokens.reading import (
     Answer,
     Prompt,
@@ -43,16 +43,19 @@ _NEAR_SHARE = 0.005
 _ENDED = (Finish.STOP, Finish.TOOL_CALLS)
 _KNOWN_OFFSETS = (0, -1)
 _AT_TOKENS = (Cut.TOKEN, Cut.BURST)
-_TEXTS = (Channel.REASONING, Channel.CONTENT)
+_ENDS = {
+    Channel.REASONING: (End.REASONING_START, End.REASONING_END),
+    Channel.CONTENT: (End.CONTENT_START, End.CONTENT_END),
+}
 
 
 class _Judged(msgspec.Struct, frozen=True):
-    """An answer with its label; `edges` and `arguments` say which of its tokens are not sure."""
+    """An answer with its label; `ends` and `arguments` say which of its tokens are not sure."""
 
     answer: Answer
     label: Label
     reason: str = ""
-    edges: bool = False
+    ends: frozenset[End] = frozenset()
     arguments: bool = False
 
 
@@ -73,7 +76,6 @@ def evidence(record: Record, family: Loaded, thinking: bool) -> Evidence | None:
     trimmed = without_last_space(completion)
     spare = (whole, pieced) if trimmed is completion else _totals(trimmed, family, thinking)
     reading = pieced or whole
-    texts = [text for text in (completion.reasoning, completion.content) if text]
     reasoning = reading.count(Channel.REASONING) if reading else 0
     return Evidence(
         key=habit_key(completion.provider, thinking=thinking),
@@ -86,10 +88,27 @@ def evidence(record: Record, family: Loaded, thinking: bool) -> Evidence | None:
         pieced_trimmed=spare[1] and spare[1].total,
         pieces=pieced.pieces if pieced else 0,
         singles=pieced.singles if pieced else 0,
-        edges=any(text[0].isspace() or text[-1].isspace() for text in texts),
+        edges=_edges(completion),
         tools=bool(completion.tool_calls),
         reasoning_off=usage.reasoning_tokens - reasoning if usage.reasoning_tokens and reasoning else None,
     )
+
+
+def _edges(completion: Completion) -> dict[End, bool]:
+    """Whether whitespace stands at each end of the texts."""
+    edges: dict[End, bool] = {}
+    if completion.reasoning:
+        edges[End.REASONING_START] = completion.reasoning[0].isspace()
+        edges[End.REASONING_END] = completion.reasoning[-1].isspace()
+    if completion.content:
+        edges[End.CONTENT_START] = completion.content[0].isspace()
+        edges[End.CONTENT_END] = completion.content[-1].isspace()
+    return edges
+
+
+def _unsure(completion: Completion, habit: Habits) -> frozenset[End]:
+    """Ends of the texts where whitespace may have been taken off."""
+    return (habit.stripped | habit.open) & frozenset(_edges(completion))
 
 
 def rebuild(record: Record, family: Loaded, habits: Mapping[str, Habits], thinking: bool) -> Sequence:
@@ -152,7 +171,9 @@ def _judge(completion: Completion, family: Loaded, habit: Habits, thinking: bool
         off = 0 if counted is None else counted - habit.expected(pieced.total, stop=stop)
         if counted is not None and off == 0:
             return _agreed(pieced, completion, habit, artefact=text is not completion)
-        alone = habit.cut is Cut.TOKEN and pieced.proven and not completion.tool_calls
+        alone = (
+            habit.cut is Cut.TOKEN and pieced.proven and not completion.tool_calls and not _unsure(completion, habit)
+        )
         if alone and off >= 0 and (counted is None or completion.cut is not None):
             return _Judged(pieced, Label.STREAMED, "pieces of a stream that is cut at tokens; not counted")
     whole = read_whole(parts, family.vocab)
@@ -171,22 +192,22 @@ def _judge(completion: Completion, family: Loaded, habit: Habits, thinking: bool
 def _agreed(answer: Answer, completion: Completion, habit: Habits, *, artefact: bool) -> _Judged:
     """The label of an answer whose count agrees.
 
-    A count is blind to whitespace that merges into its neighbour, so COUNTED wants a provider that was seen to deliver
-    whitespace at the ends of texts; where that is not known yet the ends are masked. Pieces that are one entry each
-    leave room for a lost space only where the provider is known to strip.
+    A count, and a piece that is one entry, are blind to whitespace that merges into its neighbour. So an end of a text
+    where the provider strips, or where that is not known, is masked, and the label says so.
     """
     proven = answer.proven and not completion.tool_calls
-    doubts: list[str] = []
+    ends = set(_unsure(completion, habit))
+    doubts = ["the provider may strip whitespace"] if ends else []
     if artefact:
         doubts.append("the server adds a space to the reasoning")
-    if habit.keeps_whitespace is False or (habit.keeps_whitespace is None and not proven):
-        doubts.append("the provider may strip whitespace")
+        ends.add(End.REASONING_END)
     if not proven and not _split_agrees(answer, completion, habit):
         doubts.append("the reasoning count differs")
+        ends |= set(_edges(completion))
     arguments = bool(completion.tool_calls) and habit.keeps_arguments is not True
     if doubts or arguments:
         reason = "; ".join([*doubts, *(["the provider may rewrite arguments"] if arguments else [])])
-        return _Judged(answer, Label.STRIPPED, reason, edges=bool(doubts), arguments=arguments)
+        return _Judged(answer, Label.STRIPPED, reason, ends=frozenset(ends), arguments=arguments)
     return _Judged(answer, Label.STREAMED if proven else Label.COUNTED)
 
 
@@ -226,8 +247,10 @@ def _sequence(record: Record, prompt: Prompt, judged: _Judged) -> Sequence:
     mask = [0] * len(prompt.ids)
     for part, ids in zip(judged.answer.parts, judged.answer.ids, strict=True):
         sure = [1] * len(ids)
-        if judged.edges and ids and part.channel in _TEXTS:
-            sure[0] = sure[-1] = 0
+        if ids and part.channel in _ENDS:
+            start, end = _ENDS[part.channel]
+            sure[0] = 0 if start in judged.ends else sure[0]
+            sure[-1] = 0 if end in judged.ends else sure[-1]
         if judged.arguments and part.channel is Channel.ARGUMENTS:
             sure = [0] * len(ids)
         mask += sure
