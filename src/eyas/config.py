@@ -62,7 +62,7 @@ class Target(_Section):
 class Budget(_Section):
     """[budget]: the dollar cap, the token quota of each dataset, and what may be wasted."""
 
-    usd: float | None = Field(default=None, gt=0)
+    usd: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     output_tokens: int | None = Field(default=None, gt=0)
     mode: Literal["strict"] = "strict"
     keep_from: int = Field(default=64, ge=1)

@@ -6,6 +6,8 @@
      ├── LedgerError           the books were used wrongly: a defect of eyas
      │    └── CapReached       a reservation does not fit below the cap        (admission's answer, not an exit)
      ├── KeyOrCreditsError     no key, a refused key, no credits               exit 6
+     ├── NotSentError          no connection: the request provably did not start
+     ├── BrokenError           the connection broke after the request was sent
      ├── ApiError              the API answered a question of ours with an error
      ├── StorageError          the journal could not be written or read        exit 7
      └── LockedError           another process holds the run                   exit 2
@@ -38,6 +40,14 @@ class CapReached(LedgerError):
 
 class KeyOrCreditsError(EyasError):
     """The key is missing or refused, its limit is used up, or the account has no credits."""
+
+
+class NotSentError(EyasError):
+    """No connection: the request provably did not start."""
+
+
+class BrokenError(EyasError):
+    """The connection broke, fell silent or ran out of time after the request was sent."""
 
 
 class ApiError(EyasError):

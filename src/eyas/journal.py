@@ -113,7 +113,7 @@ class Journal:
             if self._failure is None:
                 try:
                     self._commit(batch, compressor)
-                except (sqlite3.Error, OSError, ValueError, TypeError) as error:
+                except Exception as error:  # noqa: BLE001  # whatever it is: those who wait must hear of it
                     self._failure = StorageError(f"{self.path}: {error}; {_DISK_HELP}")
             if self._loop is not None and batch:
                 with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more

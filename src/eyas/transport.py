@@ -1,35 +1,31 @@
 """The run's only way out: a plain HTTP request in, status, headers and a byte stream out.
 
-aiohttp behind one method: HTTP/1.1, no limit of its own (the engine counts), no redirects, no retries, no proxies from
-the environment. The simulator and the tests take its place.
+It never re-sends a request, follows no redirect, knows no proxy, and closes a connection whose response was not read to
+its end. The simulator and the tests take its place.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
+from functools import lru_cache
 from types import TracebackType
-from typing import Protocol, Self
+from typing import NamedTuple, Protocol, Self
+from urllib.parse import urlsplit
 
-import aiohttp
+from eyas.connection import Connection, Deadlines, Sink, words
+from eyas.errors import BrokenError, NotSentError
 
-from eyas.errors import EyasError
+__all__ = ["Deadlines", "HttpTransport", "Request", "Response", "Sink", "Transport", "fetch"]
 
-MOST_BODY = 256 * 1024 * 1024
-"""A response body above this many bytes is cut off as garbage."""
-
-
-@dataclass(frozen=True, slots=True)
-class Deadlines:
-    """Seconds: to connect, to the response's headers, between two bytes of the body, and in all."""
-
-    connect: float = 30.0
-    headers: float = 300.0
-    silence: float = 240.0
-    total: float = 7200.0
+IDLE = 15.0
+"""Seconds after which an idle connection is not used again: the server may be closing it."""
+WATCH = 1.0
+"""Seconds between two looks at who has fallen silent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +38,8 @@ class Request:
     body: bytes = b""
 
 
-class NotSentError(EyasError):
-    """No connection: the request provably did not start."""
-
-
-class BrokenError(EyasError):
-    """The connection broke, fell silent or ran out of time after the request was sent."""
-
-
 class Response(Protocol):
-    """Status, headers (lower-case names) and the body as it comes."""
+    """Status, headers (names in lower case) and the body as it comes."""
 
     @property
     def status(self) -> int:
@@ -63,8 +51,12 @@ class Response(Protocol):
         """Header fields, names in lower case."""
         ...
 
-    def chunks(self) -> AsyncIterator[bytes]:
-        """The body's bytes as they come; raises BrokenError if it breaks off."""
+    async def read(self, sink: Sink) -> None:
+        """Give the body to `sink` as it comes, to its end; raises BrokenError if it breaks off."""
+        ...
+
+    def enough(self, seconds: float) -> None:
+        """The reader has what it needs: end the body, as if it had ended itself, if it goes on for so long."""
         ...
 
 
@@ -76,48 +68,36 @@ class Transport(Protocol):
         ...
 
 
-class _Response:
-    def __init__(self, response: aiohttp.ClientResponse) -> None:
-        self._response = response
-        self.status = response.status
-        self.headers: dict[str, str] = {name.lower(): value for name, value in response.headers.items()}
+class Address(NamedTuple):
+    """Where a request goes: scheme, host, port, and the path with its query."""
 
-    async def chunks(self) -> AsyncIterator[bytes]:
-        size = 0
-        try:
-            async for chunk in self._response.content.iter_any():
-                size += len(chunk)
-                if size > MOST_BODY:
-                    raise BrokenError(f"the body passed {MOST_BODY} bytes")
-                yield chunk
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise BrokenError(_words(error)) from None
+    tls: bool
+    host: str
+    port: int
+    path: str
 
 
 class HttpTransport:
-    """aiohttp. Use as an async context manager."""
+    """Connections by address, the last used first. Use as an async context manager."""
 
     def __init__(self) -> None:
-        self._session: aiohttp.ClientSession | None = None
+        self._idle: dict[tuple[bool, str, int], list[Connection]] = {}
+        self._busy: set[Connection] = set()
+        self._tls = ssl.create_default_context()
+        self._timer: asyncio.TimerHandle | None = None
+        self._due = 0.0
 
     async def __aenter__(self) -> Self:
-        context = ssl.create_default_context()
-        connector = aiohttp.TCPConnector(limit=0, ttl_dns_cache=3600, ssl=context, keepalive_timeout=30)
-        self._session = aiohttp.ClientSession(
-            connector=connector,
-            auto_decompress=False,
-            trust_env=False,
-            raise_for_status=False,
-            skip_auto_headers=("User-Agent",),
-            read_bufsize=2**18,
-        )
+        self._watch()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._session is not None:
-            await self._session.close()
+        if self._timer is not None:
+            self._timer.cancel()
+        for connection in (*self._busy, *(each for group in self._idle.values() for each in group)):
+            connection.close()
 
     @contextlib.asynccontextmanager
     async def open(self, request: Request, deadlines: Deadlines) -> AsyncGenerator[Response]:
@@ -127,40 +107,89 @@ class HttpTransport:
             NotSentError: no connection could be made.
             BrokenError: the connection broke or timed out before the headers.
         """
-        if self._session is None:
-            raise NotSentError("the transport is not open")
-        timeout = aiohttp.ClientTimeout(
-            total=deadlines.total, sock_connect=deadlines.connect, sock_read=max(deadlines.headers, deadlines.silence)
-        )
-        headers = {"User-Agent": "eyas", "Accept-Encoding": "identity", **request.headers}
+        address = _address(request.url)
+        connection = self._reuse(address) or await self._connect(address, deadlines)
+        self._busy.add(connection)
         try:
-            response = await self._session.request(
-                request.method,
-                request.url,
-                data=request.body or None,
-                headers=headers,
-                timeout=timeout,
-                allow_redirects=False,
-            )
-        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL) as error:
-            raise NotSentError(_words(error)) from None
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise BrokenError(_words(error)) from None
-        try:
-            yield _Response(response)
+            connection.send(_head(request, address), request.body, deadlines)
+            try:
+                async with asyncio.timeout(deadlines.headers):
+                    await connection.head
+            except TimeoutError:
+                raise BrokenError(f"no response headers after {deadlines.headers:g} s") from None
+            yield connection
         finally:
-            # A body read to its end has given its connection back already; any other one is cut here.
-            response.close()
+            self._busy.discard(connection)
+            self._give_back(address, connection)
+
+    def _reuse(self, address: Address) -> Connection | None:
+        group = self._idle.get(address[:3], [])
+        oldest = asyncio.get_running_loop().time() - IDLE
+        while group:
+            connection = group.pop()
+            if not connection.closed and connection.idle_since > oldest:
+                return connection
+            connection.close()
+        return None
+
+    async def _connect(self, address: Address, deadlines: Deadlines) -> Connection:
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(deadlines.connect):
+                _, connection = await loop.create_connection(
+                    lambda: Connection(loop), address.host, address.port, ssl=self._tls if address.tls else None
+                )
+        except (OSError, TimeoutError, ssl.SSLError, ValueError) as error:
+            raise NotSentError(f"no connection to {address.host}:{address.port}: {words(error)}") from None
+        return connection
+
+    def _give_back(self, address: Address, connection: Connection) -> None:
+        whole = connection.done.done() and not connection.done.cancelled() and connection.done.exception() is None
+        if connection.closed or not whole:
+            connection.close()
+            return
+        connection.idle_since = asyncio.get_running_loop().time()
+        self._idle.setdefault(address[:3], []).append(connection)
+
+    def _watch(self) -> None:
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        lag = max(0.0, now - self._due) if self._due else 0.0
+        for connection in tuple(self._busy):
+            connection.watch(now, lag)
+        self._due = now + WATCH
+        self._timer = loop.call_later(WATCH, self._watch)
 
 
-def _words(error: BaseException) -> str:
-    """An aiohttp error in words; its repr can hold the request's headers, so it is never shown."""
-    text = str(error) if isinstance(error, OSError | TimeoutError | aiohttp.ClientPayloadError) else ""
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+@lru_cache(maxsize=1024)
+def _address(url: str) -> Address:
+    parts = urlsplit(url)
+    tls = parts.scheme == "https"
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    return Address(tls, parts.hostname or "", parts.port or (443 if tls else 80), path)
+
+
+def _head(request: Request, address: Address) -> bytes:
+    host = f"[{address.host}]" if ":" in address.host else address.host
+    port = "" if address.port == (443 if address.tls else 80) else f":{address.port}"
+    fields = {
+        "Host": host + port,
+        "User-Agent": "eyas",
+        "Accept": "*/*",
+        "Accept-Encoding": "identity",
+        **request.headers,
+    }
+    if request.body or request.method == "POST":
+        fields["Content-Length"] = str(len(request.body))
+    lines = [f"{request.method} {address.path} HTTP/1.1", *(f"{name}: {value}" for name, value in fields.items())]
+    if any("\r" in line or "\n" in line for line in lines):
+        raise NotSentError("a header or the address holds a line break: check [target] extra_headers and base_url")
+    return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1", "replace")
 
 
 async def fetch(transport: Transport, request: Request, deadlines: Deadlines) -> tuple[int, Mapping[str, str], bytes]:
     """Send a small request and read its whole body: (status, headers, body)."""
+    body = bytearray()
     async with transport.open(request, deadlines) as response:
-        body = b"".join([chunk async for chunk in response.chunks()])
-        return response.status, response.headers, body
+        await response.read(body.extend)
+        return response.status, dict(response.headers), bytes(body)

@@ -146,6 +146,7 @@ def _until(date: str) -> float | None:
         moment = parsedate_to_datetime(date)
     except ValueError:
         return None
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     return max(0.0, (moment - datetime.now(UTC)).total_seconds())
 
 

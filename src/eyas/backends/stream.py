@@ -266,14 +266,14 @@ class Stream:
         if self.started:
             return self._fail(FailureKind.CUT, Billed.YES if self.usage else Billed.UNKNOWN, failure.detail)
         return msgspec.structs.replace(
-            failure, usage=self.usage, generation_id=self.generation_id, provider=self.provider
+            failure, usage=self.usage, generation_id=self.generation_id, provider=self.provider or failure.provider
         )
 
     def _empty(self) -> Failure:
-        billed = self.usage is not None and (self.usage.completion_tokens > 0 or bool(self.usage.cost))
-        return self._fail(
-            FailureKind.EMPTY, Billed.YES if billed else Billed.NO, f"finish_reason {self.finish!r} without any text"
-        )
+        billed = Billed.UNKNOWN  # without usage nothing says that it sampled nothing
+        if self.usage is not None:
+            billed = Billed.YES if self.usage.completion_tokens > 0 or self.usage.cost else Billed.NO
+        return self._fail(FailureKind.EMPTY, billed, f"finish_reason {self.finish!r} without any text")
 
     def _fail(self, kind: FailureKind, billed: Billed, detail: str) -> Failure:
         return Failure(kind, billed, detail, usage=self.usage, generation_id=self.generation_id, provider=self.provider)
@@ -315,5 +315,5 @@ def _finish(reason: str | None) -> Finish | None:
 def _usage(usage: _Usage) -> Usage:
     reasoning = usage.completion_tokens_details.reasoning_tokens if usage.completion_tokens_details else None
     cached = usage.prompt_tokens_details.cached_tokens if usage.prompt_tokens_details else None
-    cost = None if usage.cost is None or usage.cost < 0 else nano_dollars(usage.cost)
+    cost = None if usage.cost is None or not usage.cost.is_finite() or usage.cost < 0 else nano_dollars(usage.cost)
     return Usage(usage.prompt_tokens, usage.completion_tokens, reasoning, cached or 0, cost)

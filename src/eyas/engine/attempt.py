@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import time
 from collections.abc import Callable
@@ -12,8 +11,9 @@ import msgspec
 
 from eyas.backends.stream import Stream
 from eyas.engine.admit import Candidate
+from eyas.errors import BrokenError, NotSentError
 from eyas.plan import Route
-from eyas.transport import BrokenError, Deadlines, NotSentError, Request, Response, Transport
+from eyas.transport import Deadlines, Request, Response, Transport
 from eyas.types import Billed, Failure, FailureKind, Outcome
 
 LINGER = 2.0
@@ -84,18 +84,16 @@ def finish(flight: Flight, broken: str | None) -> Outcome:
 
 async def _read(response: Response, flight: Flight) -> None:
     stream = flight.stream
-    chunks = response.chunks()
-    async for chunk in chunks:
-        stream.feed(chunk)
+
+    def take(data: bytes) -> None:
+        was_done = stream.done
+        stream.feed(data)
         if flight.first_token is None and stream.started:
             flight.first_token = round(flight.clock() - flight.sent, 4)
-        if stream.done:
-            break
-    if stream.done:
-        with contextlib.suppress(TimeoutError, BrokenError):
-            async with asyncio.timeout(LINGER):
-                async for _ in chunks:
-                    pass
+        if stream.done and not was_done:
+            response.enough(LINGER)
+
+    await response.read(take)
 
 
 FailedReader = Callable[[int, "dict[str, str]", bytes], Failure]
@@ -104,7 +102,6 @@ FailedReader = Callable[[int, "dict[str, str]", bytes], Failure]
 async def _failure(response: Response, flight: Flight, failed: FailedReader) -> Failure:
     body = bytearray()
     with contextlib.suppress(BrokenError):
-        async for chunk in response.chunks():
-            body += chunk
+        await response.read(body.extend)
     failure = failed(response.status, dict(response.headers), bytes(body))
     return msgspec.structs.replace(failure, generation_id=failure.generation_id or flight.generation_id)

@@ -161,6 +161,9 @@ class Engine:
                     raise
                 outcome = finish(flight, "interrupted by the user")
             await self._settle(flight, outcome, group)
+        except StorageError as error:
+            self.books.stop(StopReason.STORAGE, str(error))  # a cancelled wait_for may still return: admit nothing more
+            raise
         finally:
             self.flights.pop(flight.attempt, None)
             self._tasks.pop(flight.attempt, None)
@@ -193,6 +196,8 @@ class Engine:
 
     def _looked(self, task: asyncio.Task[bool]) -> None:
         self._looking.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            self.books.stop(StopReason.STORAGE, str(task.exception()))
         self._wake.set()
 
     def _tick(self) -> None:

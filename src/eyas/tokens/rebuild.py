@@ -247,8 +247,9 @@ def _sequence(record: Record, prompt: Prompt, judged: _Judged) -> Sequence:
     mask = [0] * len(prompt.ids)
     for part, ids in zip(judged.answer.parts, judged.answer.ids, strict=True):
         sure = [1] * len(ids)
-        if ids and part.channel in _ENDS:
-            start, end = _ENDS[part.channel]
+        ends = _ENDS.get(part.channel) if part.channel else None
+        if ids and ends:
+            start, end = ends
             sure[0] = 0 if start in judged.ends else sure[0]
             sure[-1] = 0 if end in judged.ends else sure[-1]
         if judged.arguments and part.channel is Channel.ARGUMENTS:

@@ -1,0 +1,165 @@
+"""One HTTP/1.1 connection: asyncio.Protocol and httptools (llhttp).
+
+Bytes go from the socket through the parser to the reader's sink with no task woken between: at 2000 streams of 8 pieces a
+second that halves the client's CPU a piece against aiohttp (bench/in_flight.py).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import cast
+
+import httptools
+
+from eyas.errors import BrokenError
+
+MOST_BODY = 256 * 1024 * 1024
+"""A response body above this many bytes is cut off as garbage."""
+
+Sink = Callable[[bytes], None]
+"""Takes the bytes of a body as they come."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deadlines:
+    """Seconds: to connect, to the response's headers, between two bytes of the body, and in all."""
+
+    connect: float = 30.0
+    headers: float = 300.0
+    silence: float = 240.0
+    total: float = 7200.0
+
+
+class Connection(asyncio.Protocol):
+    """One connection, one response at a time."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._transport: asyncio.Transport | None = None
+        self.closed = False
+        self.idle_since = 0.0
+        self._begin(Deadlines())
+        self.done.set_result(None)
+
+    def _begin(self, deadlines: Deadlines) -> None:
+        self.deadlines = deadlines
+        self.headers: dict[str, str] = {}
+        self.status = 0
+        self.head: asyncio.Future[None] = self._loop.create_future()
+        self.done: asyncio.Future[None] = self._loop.create_future()
+        self.done.add_done_callback(_seen)
+        self.sent = self.last = self._loop.time()
+        self.size = 0
+        self.sink: Sink | None = None
+        self.early: list[bytes] = []
+        self.parser = httptools.HttpResponseParser(self)
+
+    def send(self, head: bytes, body: bytes, deadlines: Deadlines) -> None:
+        """Write one request."""
+        self._begin(deadlines)
+        if self._transport is not None:
+            self._transport.write(head + body)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """The socket is open."""
+        self._transport = cast("asyncio.Transport", transport)
+
+    def data_received(self, data: bytes) -> None:
+        """Bytes came; httptools calls the on_ methods."""
+        self.last = self._loop.time()
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserError as error:
+            self.fail(f"not HTTP: {type(error).__name__}")
+        except httptools.HttpParserUpgrade:
+            self.fail("the server wants another protocol")
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The socket is closed: the end of a body without a length, or a break."""
+        self.closed = True
+        framed = "content-length" in self.headers or "chunked" in self.headers.get("transfer-encoding", "").lower()
+        if exc is None and self.head.done() and not framed:
+            self.finish()
+        else:
+            self.fail(words(exc) if exc is not None else "the connection was closed before the response ended")
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """One header field."""
+        self.headers[name.decode("latin-1").lower()] = value.decode("latin-1")
+
+    def on_headers_complete(self) -> None:
+        """The headers are whole; an informational response is waited out."""
+        self.status = self.parser.get_status_code()
+        if self.status >= 200 and not self.head.done():
+            self.head.set_result(None)
+
+    def on_body(self, body: bytes) -> None:
+        """A stretch of the body."""
+        self.size += len(body)
+        if self.size > MOST_BODY:
+            self.fail(f"the body passed {MOST_BODY} bytes")
+        elif self.sink is not None:
+            self.sink(body)
+        else:
+            self.early.append(body)
+
+    def on_message_complete(self) -> None:
+        """The response is whole."""
+        if self.status < 200:
+            self.headers = {}
+            return
+        self.closed = self.closed or not self.parser.should_keep_alive()
+        self.finish()
+
+    def finish(self) -> None:
+        """The body ended."""
+        if not self.done.done():
+            self.done.set_result(None)
+
+    def fail(self, why: str) -> None:
+        """The response will not come to its end."""
+        for future in (self.head, self.done):
+            if not future.done():
+                future.set_exception(BrokenError(why))
+        self.close()
+
+    async def read(self, sink: Sink) -> None:
+        """Give the body to `sink` as it comes."""
+        self.sink = sink
+        early, self.early = self.early, []
+        for data in early:
+            sink(data)
+        await asyncio.shield(self.done)
+
+    def enough(self, seconds: float) -> None:
+        """End the body if it goes on for so long."""
+        done = self.done
+        self._loop.call_later(seconds, lambda: None if done.done() else (self.finish(), self.close()))
+
+    def watch(self, now: float, lag: float) -> None:
+        """End a response that fell silent or ran out of time; the loop's own lag is not the server's silence."""
+        if self.done.done():
+            return
+        if now - self.last - lag > self.deadlines.silence:
+            self.fail(f"silent for {self.deadlines.silence:g} s")
+        elif now - self.sent - lag > self.deadlines.total:
+            self.fail(f"not done after {self.deadlines.total:g} s")
+
+    def close(self) -> None:
+        """Close at once."""
+        self.closed = True
+        if self._transport is not None:
+            self._transport.abort()
+
+
+def words(error: BaseException) -> str:
+    """An error of the network in words; it never holds a request's headers."""
+    text = str(error)
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _seen(future: asyncio.Future[None]) -> None:
+    if not future.cancelled():
+        future.exception()

@@ -1,0 +1,293 @@
+"""The engine on a virtual clock: money, quotas, storage and interrupts over whole runs, scripted or in a simulated world."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+from pydantic import SecretStr
+
+import virtual as v
+from eyas.config import parse
+from eyas.engine import session
+from eyas.engine.admit import Strict
+from eyas.engine.inputs import Inputs, Tokenizer, backend_of, list_endpoints
+from eyas.engine.run import Engine
+from eyas.engine.served import Served
+from eyas.engine.settle import World
+from eyas.errors import StorageError
+from eyas.families import Loaded, by_name
+from eyas.ledger import nano_dollars
+from eyas.plan import routes
+from eyas.providers.choose import allowed
+from eyas.sim import Faults, Reply, Scenario, load
+from eyas.sim import World as Sim
+from eyas.state import State, fold
+from eyas.types import Label, Prompt, Record, StopReason, Verdict
+from virtual import FakeTransport, MemoryLog, failed, good, now, play, reply, script
+
+
+@dataclass
+class Stage:
+    """One run, in one session or several, and what it leaves behind."""
+
+    kimi: Loaded
+    prompts: int = 20
+    usd: float = 100.0
+    quota: str = ""
+    in_flight: int = 8
+    fail_at: int | None = None
+    state: State = field(default_factory=State)
+    answers: list[Record] = field(default_factory=list)
+    log: MemoryLog | None = None
+
+    def killed(self) -> None:
+        """Of the journal stays what it had acknowledged; the next session starts from there."""
+        self.state = fold(self.log.events[: self.log.acknowledged])
+        former, self.log = self.log, MemoryLog(self.state)
+        self.log.events, self.log.drafts = former.events[: former.acknowledged], former.drafts
+        self.log.payloads, self.log.acknowledged = former.payloads, former.acknowledged
+        self.answers = [r for r in self.answers if r.attempt in self.state.attempts]
+
+    async def run(self, handle: v.Handler, act: Callable[[Stage], Any] | None = None) -> StopReason:
+        """One whole session against that handler; `act` runs beside it."""
+        text = v.TOML.format(usd=self.usd, quota=self.quota, in_flight=self.in_flight)
+        config = parse(text, Path("/nowhere/RUN.toml"))
+        self.log = self.log or MemoryLog(self.state, self.fail_at)
+        self.transport = FakeTransport(handle, self.log)
+        backend = backend_of(config, SecretStr("sk-or-v1-test"))
+        offer = await list_endpoints(config, backend, FakeTransport(handle))
+        served = Served(routes(config, allowed(offer.verdicts), [v.endpoint for v in offer.verdicts if not v.use]))
+        prompts = tuple(
+            Prompt(f"{number:016x}", name, ({"role": "user", "content": f"{name}: say {number}"},))
+            for number in range(self.prompts)
+            for name in "AB"
+        )
+        counts = {(p.dataset, p.id): self.kimi.count_prompt(p.messages, (), True) for p in prompts}
+        tokenizer = Tokenizer(by_name("kimi-k2.5"), self.kimi)
+        parts = session.Parts(config, backend, tokenizer, Inputs(prompts, counts, (), {}), offer)
+        books = session._books(parts, served, World(self.transport, self.log, wall=now, clock=now), self.state)
+        known = SimpleNamespace(
+            prompt=self.log.prompt, store=SimpleNamespace(drafts=lambda a: self.log.drafts.get(a, []))
+        )
+        self.answers += await session._open(parts, books, known, session.Options())
+        admission = Strict(self.state, books.pool, books.quotas, served.routes, books.pace, config.max_tokens)
+        self.engine = Engine(books, admission, self.answers.append)
+        beside = asyncio.ensure_future(act(self) if act else asyncio.sleep(0))
+        try:
+            return await self.engine.run()
+        finally:
+            await beside
+
+    def ended(self) -> Counter[Verdict | None]:
+        """Works by verdict."""
+        return Counter(known.verdict for known in self.state.works.values())
+
+    def check(self) -> None:
+        """The journal alone tells the same, nothing flies, and each answer was told once."""
+        assert fold(self.log.events) == self.state
+        assert self.state.left_open() == []
+        assert self.state.money.reserved == 0
+        assert self.transport.open_now == 0
+        assert sorted(r.attempt for r in self.answers) == sorted(
+            a.id for a in self.state.attempts.values() if a.answered
+        )
+
+
+def simulated(stage: Stage, scenario: Scenario, seed: int) -> Callable[[], Any]:
+    """A run in a simulated world, as a coroutine function; the world is kept on the stage."""
+
+    async def main() -> StopReason:
+        stage.sim = Sim(scenario, seed, stage.kimi.vocab, now, stage.kimi.count_prompt)
+        return await stage.run(stage.sim.handle)
+
+    return main
+
+
+SMALL = {"length_median": 90.0, "length_sigma": 0.5, "speed": 3.0}
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("name", ["clean", "rough", "storm"])
+def test_every_prompt_ends_and_no_dollar_is_lost(kimi: Loaded, name: str, seed: int) -> None:
+    """In every scenario each work ends in one state, few fly, the cap holds, and we never book less than the world bills."""
+    stage = Stage(kimi)
+    reason = play(simulated(stage, replace(load(name), **SMALL), seed))
+    stage.check()
+    ended = stage.ended()
+    assert reason is StopReason.COMPLETE
+    assert sum(ended.values()) == 40
+    assert ended.keys() <= {Verdict.DONE, Verdict.PARTIAL, Verdict.FAILED, Verdict.UNKNOWN, Verdict.REFUSED}
+    assert ended[Verdict.DONE] >= (40 if name == "clean" else 30)
+    assert stage.transport.peak <= stage.in_flight
+    money, billed = stage.state.money, stage.sim.books.billed
+    assert billed <= money.settled + money.unknown
+    if not money.unknown:
+        assert money.settled == billed
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("name", ["clean", "rough", "storm"])
+def test_the_cap_holds_to_the_last_cent(kimi: Loaded, name: str, seed: int) -> None:
+    """A run whose cap ends before its prompts stops for the cap, and the world billed no more than that."""
+    stage = Stage(kimi, usd=0.004)
+    assert play(simulated(stage, replace(load(name), **SMALL), seed)) is StopReason.CAP
+    stage.check()
+    money = stage.state.money
+    assert stage.sim.books.billed <= money.committed <= nano_dollars("0.004")
+    assert money.settled > 0.5 * nano_dollars("0.004") or money.unknown
+    assert stage.ended()[Verdict.DONE] > 0
+
+
+def test_a_quota_is_met_within_one_answer(kimi: Loaded) -> None:
+    """Each dataset ends at its quota, neither short of it nor far above, while many fly at once."""
+    stage = Stage(kimi, prompts=60, quota="output_tokens = 2000", in_flight=16)
+    assert play(simulated(stage, replace(load("clean"), **SMALL), 1)) is StopReason.COMPLETE
+    stage.check()
+    for dataset in stage.state.datasets.values():
+        assert dataset.quota.met
+        assert dataset.quota.kept <= 2000 + 400
+        assert sum(dataset.ended.values()) < 60
+
+
+def test_unknown_outcomes_are_looked_up_and_corrected(kimi: Loaded) -> None:
+    """Answers without usage are kept; their cost comes from the generation, exactly as the world billed it."""
+    scenario = replace(load("clean"), **SMALL, faults=Faults(no_usage=0.5, cut_close=0.3), generation_delay=3.0)
+    stage = Stage(kimi)
+    assert play(simulated(stage, scenario, 4)) is StopReason.COMPLETE
+    stage.check()
+    corrected = [event for event in stage.log.events if type(event).__name__ == "Corrected"]
+    assert len(corrected) > 10
+    assert stage.state.money.unknown == 0
+    assert stage.state.money.settled == stage.sim.books.billed
+    assert all(a.counts for a in stage.state.attempts.values() if a.answered)
+
+
+@pytest.mark.parametrize("status", [401, 402])
+def test_a_refused_key_stops_the_run(kimi: Loaded, status: int) -> None:
+    """Key and credits end the session at once: nothing more starts, nothing is booked, the works stay owed."""
+    stage = Stage(kimi)
+    assert play(lambda: stage.run(script([good, good, failed(status, message="no")]))) is StopReason.KEY
+    stage.check()
+    assert len(stage.transport.sent) <= 2 * stage.in_flight
+    assert {v for v in stage.ended() if v is not Verdict.DONE} == {Verdict.AGAIN}
+
+
+DONE40 = {Verdict.DONE: 40}
+TROUBLE = {
+    "refused": ([failed(400, message="bad prompt"), good], {Verdict.REFUSED: 1, Verdict.DONE: 39}, 40),
+    "rejected": ([failed(429, {"Retry-After": "2"}, message="busy")] * 30 + [good], DONE40, 70),
+    "unreachable": ([v.unreachable] * 12 + [good], DONE40, 52),
+    "in error": ([failed(502, message="oops")] * 2 + [good], DONE40, 42),
+    "in error for ever": ([failed(500, message="oops")], {Verdict.FAILED: 40}, 120),
+}
+
+
+@pytest.mark.parametrize("name", TROUBLE)
+def test_trouble_costs_nothing_and_ends(kimi: Loaded, name: str) -> None:
+    """A 400 is not repeated, rejections are paced and count no try, errors are tried thrice; all of it is free."""
+    answers, ended, sent = TROUBLE[name]
+    stage = Stage(kimi)
+    assert play(lambda: stage.run(script(answers))) is StopReason.COMPLETE
+    stage.check()
+    assert stage.ended() == ended
+    assert len(stage.transport.sent) == sent
+    assert stage.state.money.settled == ended.get(Verdict.DONE, 0) * nano_dollars("0.0001")
+    assert (sum(known.tries for known in stage.state.works.values()) > 0) == name.startswith("in error")
+    times = [when for when, _ in stage.transport.sent]
+    assert times[-1] - times[0] < 300
+    assert times[-1] - times[0] >= 2 or name != "rejected"
+
+
+def test_a_failing_journal_stops_the_sending(kimi: Loaded) -> None:
+    """From the first failed write on nothing leaves, wherever it hits, look-ups included; the error reaches the caller."""
+    scenario = replace(load("clean"), **SMALL, faults=Faults(no_usage=0.5, early_cut=0.1))
+    for fail_at in (42, 45, 50, 60, 70, 77, 85, 100, 120, 140, 160, 180):
+        stage = Stage(kimi, fail_at=fail_at)
+        with pytest.raises(StorageError, match="free some space"):
+            play(simulated(stage, scenario, fail_at))
+        assert stage.transport.open_now == 0
+        assert stage.log.failed_at is not None
+        assert all(when <= stage.log.failed_at for when, _ in stage.transport.sent)
+        assert stage.log.late <= 2 * stage.in_flight, "the run went on starting requests"
+
+
+@pytest.mark.parametrize("seconds", [0.05, 0.7, 1.5, 3.0, 6.0, 9.0])
+@pytest.mark.parametrize("name", ["clean", "rough", "storm"])
+def test_a_killed_run_resumes_where_it_was(kimi: Loaded, name: str, seconds: float) -> None:
+    """I4, I5: what was answered is never bought again, each work ends, texts in flight are kept, no dollar is lost."""
+    stage = Stage(kimi)
+
+    async def main() -> StopReason:
+        stage.sim = Sim(replace(load(name), **SMALL), 5, kimi.vocab, now, kimi.count_prompt)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await stage.run(stage.sim.handle)
+        stage.killed()
+        before = {work for work, known in stage.state.works.items() if known.answer is not None}
+        last, left = stage.state.last_attempt, len(stage.state.left_open())
+        assert left or seconds > 6 or name == "storm"
+        reason = await stage.run(stage.sim.handle)
+        assert not before & {a.work for a in stage.state.attempts.values() if a.id > last}
+        return reason
+
+    assert play(main) is StopReason.COMPLETE
+    stage.check()
+    assert sum(stage.ended().values()) == 40
+    money, billed = stage.state.money, stage.sim.books.billed
+    assert billed <= money.settled + money.unknown
+
+
+async def _after(stage: Stage, seconds: float, times: int) -> None:
+    await asyncio.sleep(seconds)
+    for _ in range(times):
+        stage.engine.interrupt()
+        await asyncio.sleep(0)
+
+
+def test_the_first_interrupt_drains(kimi: Loaded) -> None:
+    """What flies lands whole, nothing more starts, and the rest stays owed."""
+    stage = Stage(kimi)
+    assert play(lambda: stage.run(script([good]), lambda s: _after(s, 0.6, 1))) is StopReason.INTERRUPTED
+    stage.check()
+    assert stage.ended() == {Verdict.DONE: stage.in_flight}
+
+
+def test_the_second_interrupt_keeps_the_text(kimi: Loaded) -> None:
+    """What flies is cut; text of enough tokens becomes a partial answer with its cost unknown, and nothing leaks."""
+    stage = Stage(kimi)
+
+    def slow() -> Reply:
+        parts = [v.delta(content=" word")] * 5000
+        return reply(*v.sse(*parts), headers={"X-Generation-Id": "gen-1"}, every=0.01)
+
+    assert play(lambda: stage.run(script([slow]), lambda s: _after(s, 5.0, 2))) is StopReason.INTERRUPTED
+    stage.check()
+    assert stage.ended() == {Verdict.PARTIAL: stage.in_flight}
+    assert stage.log.drafts.keys() == stage.state.attempts.keys()
+    assert all(r.completion.content.startswith(" word word") for r in stage.answers)
+    assert all(known.tokens >= 64 for known in stage.state.works.values())
+    assert len(stage.state.unknown()) == stage.in_flight
+    assert Label.COUNTED not in stage.state.labels.values()
+
+
+def test_a_bill_above_its_reservation_is_booked_and_stops(kimi: Loaded) -> None:
+    """A provider that breaks its price is booked in full, an alarm says so, and nothing more starts."""
+    stage = Stage(kimi, in_flight=1)
+    bill = v.delta(v.USAGE | {"cost": 0.5, "completion_tokens": 9}, "stop")
+    assert (
+        play(lambda: stage.run(script([good, lambda: reply(*v.sse(v.delta(reasoning="x", content="y"), bill)), good])))
+        is StopReason.ALARM
+    )
+    stage.check()
+    assert len(stage.transport.sent) == 2
+    assert stage.state.money.settled == nano_dollars("0.5001")
+    assert "above the" in stage.state.alarms[0]
