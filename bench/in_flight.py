@@ -8,6 +8,7 @@ last work was sent), the CPU of both processes, and answers per second against t
 """
 
 import argparse
+import contextlib
 import json
 import os
 import resource
@@ -60,8 +61,17 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         with (folder / "prompts.jsonl").open("w") as file:
-            file.writelines(json.dumps({"prompt": f"Question {n}: what is {n} + {n}?"}) + "\n" for n in range(args.prompts))
-        changes = {"tps": args.tps, "length_median": args.tokens, "length_sigma": 0.1, "slots": 0, "keep_ids": "false", "drift": 0}
+            file.writelines(
+                json.dumps({"prompt": f"Question {n}: what is {n} + {n}?"}) + "\n" for n in range(args.prompts)
+            )
+        changes = {
+            "tps": args.tps,
+            "length_median": args.tokens,
+            "length_sigma": 0.1,
+            "slots": 0,
+            "keep_ids": "false",
+            "drift": 0,
+        }
         command = [sys.executable, "-m", "eyas", "simulate", "--scenario", "clean", "--parent", str(os.getpid())]
         for key, value in changes.items():
             command += ["--set", f"{key}={value}"]
@@ -71,15 +81,13 @@ def main():
         env = {**os.environ, "OPENROUTER_API_KEY": "sk-bench"}
         began = time.monotonic()
         client = subprocess.Popen([sys.executable, "-m", "eyas", "run", "RUN.toml", "--yes"], cwd=folder, env=env)
-        samples, usage, rss = [], {}, 0
+        samples, usage = [], {}
         state_url = url.removesuffix("/api/v1") + "/sim/state"
         while client.poll() is None:
             state = get(state_url)
             samples.append((time.monotonic() - began, state["in_flight"], state["requests"]))
-            try:
+            with contextlib.suppress(FileNotFoundError):
                 usage = {"client": cpu(client.pid), "server": cpu(server.pid)}
-            except FileNotFoundError:
-                pass
             time.sleep(0.25)
         state = get(state_url)
         server.terminate()
@@ -96,7 +104,11 @@ def main():
             f"steady part, {samples[full[0]][0]:.1f} s to {samples[last][0]:.1f} s, {len(steady)} samples: min {min(steady)}, "
             f"mean {statistics.mean(steady):.1f}, max {max(steady)}; below 98 %: {sum(c < 0.98 * args.in_flight for c in steady)}"
         )
-    print(f"wall {wall:.1f} s; CPU s: " + ", ".join(f"{k} {v:.1f}" for k, v in usage.items()) + f"; peak RSS {peak_rss:.0f} MB")
+    print(
+        f"wall {wall:.1f} s; CPU s: "
+        + ", ".join(f"{k} {v:.1f}" for k, v in usage.items())
+        + f"; peak RSS {peak_rss:.0f} MB"
+    )
     print(f"exit {client.returncode}")
 
 

@@ -16,7 +16,6 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 import kit
-
 from eyas import vocab
 from eyas.records import Run
 
@@ -29,9 +28,10 @@ def main():
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
     tokenizer = vocab.kimi_folder()
-    with tempfile.TemporaryDirectory() as name, kit.simulator(
-        tokenizer, "clean", args.seed, tps=40, length_median=300, length_sigma=0.5, slots=0
-    ) as sim:
+    with (
+        tempfile.TemporaryDirectory() as name,
+        kit.simulator(tokenizer, "clean", args.seed, tps=40, length_median=300, length_sigma=0.5, slots=0) as sim,
+    ):
         sys.exit(kit_run(args, Path(name), sim, tokenizer))
 
 
@@ -68,7 +68,9 @@ def kit_run(args, folder, sim, tokenizer):
     by_kill = [a for a in run.state.attempts.values() if a.settled and "killed" in a.settled.detail]
     partial = [a for a in by_kill if a.answered]
     no_id = sum(not a.generation_id for a in run.state.attempts.values())
-    print(f"{kills} kills ({early} before the journal was there), {time.monotonic() - began:.0f} s, last run exit {last.returncode}")
+    print(
+        f"{kills} kills ({early} before the journal was there), {time.monotonic() - began:.0f} s, last run exit {last.returncode}"
+    )
     print(f"works by state: { {k.value: v for k, v in states.items() if v} } of {args.prompts}")
     print(f"answers journalled before a kill: {len(frozen)}, asked again: {len(again)}")
     print(f"attempts open at a kill: {len(by_kill)}, kept as partial answers: {len(partial)}, without an id: {no_id}")

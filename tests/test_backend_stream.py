@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eyas.backends import errors
-from eyas.backends.stream import Stream, _Choice, _Chunk, _Delta
+from eyas.backends.chunk import Choice, Chunk, Delta
+from eyas.backends.stream import Stream
 from eyas.ledger import nano_dollars
 from eyas.types import Billed, Completion, Failure, FailureKind, Finish, Outcome, Pieces, ToolCall, Usage
 
@@ -277,8 +278,8 @@ def test_an_error_after_tokens_keeps_them() -> None:
     assert (outcome.content, outcome.cut.billed) == ("x", Billed.UNKNOWN)
 
 
-KEYS = st.sampled_from([*msgspec.structs.asdict(_Chunk()), *msgspec.structs.asdict(_Choice()),
-                        *msgspec.structs.asdict(_Delta()), "function", "arguments", "cost", "code", "metadata"])  # fmt: skip
+KEYS = st.sampled_from([*msgspec.structs.asdict(Chunk()), *msgspec.structs.asdict(Choice()),
+                        *msgspec.structs.asdict(Delta()), "function", "arguments", "cost", "code", "metadata"])  # fmt: skip
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=5),

@@ -15,7 +15,6 @@ import pytest
 from msgspec.structs import replace
 from pydantic import SecretStr
 
-import virtual as v
 from eyas.config import parse
 from eyas.engine import session
 from eyas.engine.admit import Strict
@@ -32,7 +31,8 @@ from eyas.sim import Faults, Reply, Scenario, load
 from eyas.sim import World as Sim
 from eyas.state import State, fold
 from eyas.types import Label, Prompt, Record, StopReason, Verdict
-from virtual import FakeTransport, MemoryLog, failed, good, now, play, reply, script
+from tests import virtual as v
+from tests.virtual import FakeTransport, MemoryLog, failed, good, now, play, reply, script
 
 
 @dataclass
@@ -76,9 +76,11 @@ class Stage:
         parts = session.Parts(config, backend, tokenizer, Inputs(prompts, counts, (), {}), offer)
         books = session._books(parts, served, World(self.transport, self.log, wall=now, clock=now), self.state)
         known = SimpleNamespace(
-            prompt=self.log.prompt, store=SimpleNamespace(drafts=lambda a: self.log.drafts.get(a, []))
+            prompt=self.log.prompt,
+            store=SimpleNamespace(drafts=lambda a: self.log.drafts.get(a, [])),
+            records_without_label=list,
         )
-        self.answers += await session._open(parts, books, known, session.Options())
+        self.answers += (await session._open(parts, books, known, session.Options())).unlabelled
         admission = Strict(self.state, books.pool, books.quotas, served.routes, books.pace, config.max_tokens)
         self.engine = Engine(books, admission, self.answers.append)
         beside = asyncio.ensure_future(act(self) if act else asyncio.sleep(0))

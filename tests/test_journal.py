@@ -17,9 +17,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from eyas import events as ev
 from eyas import types as t
 from eyas.errors import LockedError, StorageError
-from eyas.journal import NAME, Journal, Store, is_locked, lock
+from eyas.journal import NAME, Journal, Store
+from eyas.lock import is_locked, lock
 from eyas.records import Run
 from eyas.state import State, fold
 
@@ -29,26 +31,26 @@ ANSWER = msgspec.structs.replace(ANSWER, usage=t.Usage(3, 4, 2, 0, 1234), pieces
 PROMPT = t.Prompt(WORK.prompt_id, "A", ({"role": "user", "content": "é"},))
 
 
-def history(attempts: int = 3) -> list[tuple[t.AnyEvent, msgspec.Struct | bytes | None]]:
+def history(attempts: int = 3) -> list[tuple[ev.AnyEvent, msgspec.Struct | bytes | None]]:
     """Events and payloads of a small run: some attempts end, the last one stays open."""
-    opened = t.SessionOpened(at=1.0, model="m", cap=10**9, quotas={"A": 100})
-    found: list[tuple[t.AnyEvent, msgspec.Struct | bytes | None]] = [
+    opened = ev.SessionOpened(at=1.0, model="m", cap=10**9, quotas={"A": 100})
+    found: list[tuple[ev.AnyEvent, msgspec.Struct | bytes | None]] = [
         (opened, None),
-        (t.PromptAdded(at=1.0, dataset="A", prompt_id=WORK.prompt_id, tokens=9, samples=attempts), PROMPT),
+        (ev.PromptAdded(at=1.0, dataset="A", prompt_id=WORK.prompt_id, tokens=9), PROMPT),
     ]
     for number in range(1, attempts + 1):
         work = t.Work("A", WORK.prompt_id, 0, number - 1)
-        begun = t.Intent(at=2.0, attempt=number, work=work, number=1, tag="p", prices=t.Prices(1, 2), reserved=500)
+        begun = ev.Intent(at=2.0, attempt=number, work=work, number=1, tag="p", prices=t.Prices(1, 2), reserved=500)
         found.append((begun, b'{"body": %d}' % number))
-        found.append((t.Headers(at=2.5, attempt=number, generation_id=f"gen-{number}"), None))
+        found.append((ev.Headers(at=2.5, attempt=number, generation_id=f"gen-{number}"), None))
         if number == attempts:
             break
         cost = None if number % 2 else 300
-        found.append((t.Settled(at=3.0, attempt=number, verdict=t.Verdict.DONE, cost=cost, tokens=4), ANSWER))
-        found.append((t.Labelled(at=3.0, attempt=number, label=t.Label.COUNTED), None))
+        found.append((ev.Settled(at=3.0, attempt=number, verdict=t.Verdict.DONE, cost=cost, tokens=4), ANSWER))
+        found.append((ev.Labelled(at=3.0, attempt=number, label=t.Label.COUNTED), None))
         if cost is None:
-            found.append((t.Corrected(at=4.0, attempt=number, cost=200), None))
-    return [*found, (t.SessionClosed(at=5.0, reason=t.StopReason.CAP), None)]
+            found.append((ev.Corrected(at=4.0, attempt=number, cost=200), None))
+    return [*found, (ev.SessionClosed(at=5.0, reason=t.StopReason.CAP), None)]
 
 
 @pytest.fixture
@@ -70,7 +72,7 @@ def filled(folder: Path, attempts: int = 3) -> None:
     asyncio.run(write())
 
 
-def written(folder: Path) -> list[tuple[int, t.AnyEvent]]:
+def written(folder: Path) -> list[tuple[int, ev.AnyEvent]]:
     """What another connection sees."""
     with contextlib.closing(Store(folder)) as store:
         return list(store.events())
@@ -109,7 +111,7 @@ def test_order_is_the_order_of_calls_and_many_writes_share_commits(tmp_path: Pat
 
     async def scenario() -> None:
         journal._commit = lambda batch, compressor: (batches.append(len(batch)), commit(batch, compressor))[1]
-        events = [t.Headers(at=float(number), attempt=number, generation_id="g") for number in range(1000)]
+        events = [ev.Headers(at=float(number), attempt=number, generation_id="g") for number in range(1000)]
         await asyncio.gather(*(journal.write(event, b"x" * 100) for event in events))
         assert [event for _, event in written(tmp_path)] == events
 
@@ -126,7 +128,7 @@ def test_a_second_session_appends_and_close_writes_what_waits(tmp_path: Path) ->
     async def again() -> None:
         journal = Journal(tmp_path)
         for number in range(500):
-            journal.write(t.Headers(at=9.0, attempt=number, generation_id="later"))
+            journal.write(ev.Headers(at=9.0, attempt=number, generation_id="later"))
         journal.close()
         journal.close()
 
@@ -150,7 +152,7 @@ def test_drafts_round_trip_and_vanish_at_settle(tmp_path: Path, journal: Journal
         await journal.draft(2, 1, second)
         with contextlib.closing(Store(tmp_path)) as store:
             assert store.drafts(1) == [first, second]
-            await journal.write(t.Settled(at=1.0, attempt=1, verdict=t.Verdict.PARTIAL, cost=None), ANSWER)
+            await journal.write(ev.Settled(at=1.0, attempt=1, verdict=t.Verdict.PARTIAL, cost=None), ANSWER)
             assert (store.drafts(1), store.drafts(2), store.drafts(3)) == ([], [second], [])
 
     asyncio.run(scenario())
@@ -176,7 +178,7 @@ def test_a_killed_writer_leaves_a_prefix_that_holds_all_it_acknowledged(tmp_path
 import asyncio, os, signal, sys
 from pathlib import Path
 from eyas.journal import Journal
-from eyas.types import Headers
+from eyas.events import Headers
 async def main():
     journal = Journal(Path(sys.argv[1]))
     for number in range(40):
@@ -236,7 +238,7 @@ def unencodable(journal: Journal, odd: Any = object) -> None:
     """A payload that is no JSON: of a wrong type, or one that holds itself (None)."""
     endless: dict[str, Any] = {}
     endless["odd"] = endless
-    journal.write(t.Headers(at=0.0, attempt=0, generation_id="bad"), t.Completion(extra={"odd": odd or endless}))
+    journal.write(ev.Headers(at=0.0, attempt=0, generation_id="bad"), t.Completion(extra={"odd": odd or endless}))
 
 
 @pytest.mark.parametrize("breaks", [full_disk, unencodable, lambda journal: unencodable(journal, None)])
@@ -245,7 +247,7 @@ def test_nothing_is_acknowledged_after_a_failed_write(tmp_path: Path, breaks: Ca
 
     async def put(journal: Journal, number: int) -> bool:
         body = bytes((number * k * k) % 251 for k in range(9000))
-        event = t.Headers(at=1.0, attempt=number, generation_id="g")
+        event = ev.Headers(at=1.0, attempt=number, generation_id="g")
         done = await asyncio.gather(asyncio.wait_for(journal.write(event, body), 10), return_exceptions=True)
         assert done == [None] or "run the same command again" in str(done[0])
         return done == [None]
@@ -269,7 +271,7 @@ def test_nothing_is_acknowledged_after_a_failed_write(tmp_path: Path, breaks: Ca
 HOLD = """
 import sys
 from pathlib import Path
-from eyas.journal import lock
+from eyas.lock import lock
 with lock(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()

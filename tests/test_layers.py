@@ -14,10 +14,10 @@ import eyas
 SRC = Path(eyas.__file__).parent
 ROWS = (
     ("types", "errors"),
-    ("ledger", "connection"),
+    ("events", "ledger", "connection"),
     ("state", "vocab", "transport", "config", "forecast"),
     ("families", "journal"),
-    ("records",),
+    ("records", "lock"),
     ("prompts", "providers", "backends", "tokens", "exporters", "sim"),
     ("plan", "export", "report"),
     ("engine",),

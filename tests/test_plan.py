@@ -11,23 +11,11 @@ from hypothesis import strategies as st
 
 from eyas.config import RunConfig, parse
 from eyas.errors import UsageError
+from eyas.events import AnyEvent, Intent, PromptAdded, PromptRemoved, SessionOpened, Settled
 from eyas.ledger import cost_of, prompt_upper, reservation
 from eyas.plan import GATEWAY, change, owed, routes, sampling
 from eyas.state import State, fold
-from eyas.types import (
-    AnyEvent,
-    Endpoint,
-    FailureKind,
-    Intent,
-    Prices,
-    Prompt,
-    PromptAdded,
-    PromptRemoved,
-    SessionOpened,
-    Settled,
-    Verdict,
-    Work,
-)
+from eyas.types import Endpoint, FailureKind, Prices, Prompt, Verdict, Work
 
 TOML = """
 [run]

@@ -11,43 +11,38 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eyas.errors import LedgerError
-from eyas.ledger import Money
-from eyas.report.summary import exit_code, status
-from eyas.state import ANSWERED, State, fold
-from eyas.types import (
+from eyas.events import (
     Alarm,
     AnyEvent,
     Corrected,
-    FailureKind,
-    Finish,
     Headers,
     Intent,
-    Label,
     Labelled,
-    Prices,
     PromptAdded,
     PromptRemoved,
     SessionClosed,
     SessionOpened,
     Settled,
-    StopReason,
-    Verdict,
-    Work,
 )
+from eyas.ledger import Money
+from eyas.report.summary import exit_code, status
+from eyas.state import ANSWERED, State, fold
+from eyas.types import FailureKind, Finish, Label, Prices, StopReason, Verdict, Work
 
 CAP = 1_000_000
+SAMPLES = {"A": 2, "B": 2}
 PRICES = Prices(1, 2)
 ENDINGS = tuple(Verdict)
 
 
 def opened(cap: int | None = CAP, **quotas: int | None) -> SessionOpened:
     """A session of datasets A and B."""
-    return SessionOpened(at=0.0, model="m", cap=cap, quotas={"A": None, "B": None} | quotas)
+    return SessionOpened(at=0.0, model="m", cap=cap, quotas={"A": None, "B": None} | quotas, samples=SAMPLES)
 
 
-def added(dataset: str, prompt_id: str, samples: int = 1) -> PromptAdded:
+def added(dataset: str, prompt_id: str) -> PromptAdded:
     """A prompt of ten tokens."""
-    return PromptAdded(at=0.0, dataset=dataset, prompt_id=prompt_id, tokens=10, samples=samples)
+    return PromptAdded(at=0.0, dataset=dataset, prompt_id=prompt_id, tokens=10)
 
 
 def intent(attempt: int, work: Work, number: int = 1, reserved: int = 100, tag: str = "p/int4") -> Intent:
@@ -65,7 +60,7 @@ def histories(draw: st.DrawFn) -> list[AnyEvent]:
     """A valid history: sessions, prompts, attempts (several of one work may fly), outcomes, corrections, labels."""
     works = [Work(name, str(number), 0, sample) for name in "AB" for number in range(2) for sample in range(2)]
     events: list[AnyEvent] = [opened(draw(st.one_of(st.none(), st.just(CAP))))]
-    events += [added(name, str(number), samples=2) for name in "AB" for number in range(2)]
+    events += [added(name, str(number)) for name in "AB" for number in range(2)]
     flying: dict[int, int] = {}
     ended: dict[int, int] = {}
     numbers: Counter[Work] = Counter()
@@ -107,7 +102,7 @@ def check(state: State) -> None:
     unknown = sum(a.reserved for a in attempts if a.unknown)
     reserved = sum(a.reserved for a in attempts if a.open)
     assert state.money == Money(state.money.cap, cost, waste, reserved, unknown)
-    assert state.unusable_cost == waste == cost - answers
+    assert state.money.wasted == waste == cost - answers
     assert sum(d.cost for d in state.datasets.values()) == sum(p.cost for p in state.providers.values()) == cost
     assert {a.id for a in state.left_open()} | {a.id for a in state.unknown()} == state.pending_cost
     assert [a.id for a in state.left_open()] == sorted(a.id for a in attempts if a.open)
@@ -234,7 +229,7 @@ def test_a_removed_prompt_leaves_no_negative_figures() -> None:
     state.apply(added("A", "1"))
     state.apply(PromptRemoved(at=3.0, dataset="A", prompt_id="0"))
     figures = status(state, running=False)["datasets"]["A"]
-    assert (figures["done"], figures["pending"], figures["prompts"]) == (1, 1, 2)
+    assert (figures["done"], figures["pending"], figures["prompts"]) == (1, 2, 3)
     state.apply(PromptRemoved(at=3.0, dataset="A", prompt_id="1"))
     figures = status(state, running=False)["datasets"]["A"]
     assert (figures["done"], figures["pending"], figures["prompts"]) == (1, 0, 1)

@@ -13,11 +13,12 @@ from urllib.parse import urlsplit
 import msgspec
 
 from eyas.errors import BrokenError, NotSentError, StorageError
+from eyas.events import AnyEvent, Event, Intent
 from eyas.journal import Payload
 from eyas.sim import Action, Reply
 from eyas.state import State
 from eyas.transport import Deadlines, Request, Response
-from eyas.types import AnyEvent, DraftText, Event, Intent, Prompt
+from eyas.types import DraftText, Prompt
 
 T = TypeVar("T")
 Handler = Callable[[str, str, Mapping[str, str], bytes], Reply]
@@ -174,6 +175,14 @@ class MemoryLog:
         parts.append(text)
         assert len(parts) == part
         return self._later(None if self.failed_at is not None else text, b"")
+
+    def flush(self) -> Awaitable[None]:
+        """All that was written before is durable a moment later."""
+        return (
+            self._later(None, b"")
+            if self.fail_at is not None and len(self.events) >= self.fail_at
+            else self._later(DraftText(), b"")
+        )
 
     def prompt(self, dataset: str, prompt_id: str) -> Prompt:
         """A prompt by its name."""

@@ -16,6 +16,9 @@ from eyas.errors import StorageError, UsageError
 
 OPENROUTER = "https://openrouter.ai/api/v1"
 Backend = Literal["openrouter", "openai", "sglang", "vllm", "llamacpp"]
+_OURS = frozenset(
+    {"model", "models", "messages", "tools", "stream", "max_tokens", "max_completion_tokens", "provider", "n"}
+)
 FROZEN = "# frozen by eyas; relative paths start from "
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
@@ -57,6 +60,14 @@ class Target(_Section):
         if url.scheme == "http" and url.hostname not in LOOPBACK:
             raise ValueError("http:// would send the key unencrypted: use https:// (http is for this machine only)")
         return value.rstrip("/")
+
+    @field_validator("extra_body")
+    @classmethod
+    def _not_ours(cls, value: dict[str, Any]) -> dict[str, Any]:
+        taken = sorted(_OURS & set(value))
+        if taken:
+            raise ValueError(f"{', '.join(taken)}: eyas sets these itself, to bound the bill and to choose who answers")
+        return value
 
 
 class Budget(_Section):

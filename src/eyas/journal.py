@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import fcntl
 import os
 import queue
 import sqlite3
@@ -23,8 +22,9 @@ from typing import Any, Protocol
 import msgspec
 import zstandard
 
-from eyas.errors import LockedError, StorageError
-from eyas.types import AnyEvent, DraftText, Settled
+from eyas.errors import StorageError
+from eyas.events import AnyEvent, Settled
+from eyas.types import DraftText
 
 NAME = "journal.db"
 SCHEMA = """
@@ -51,9 +51,13 @@ class Log(Protocol):
         """Keep what an answer in flight gained since its last part."""
         ...
 
+    def flush(self) -> Awaitable[None]:
+        """Awaiting it means that all that was written before is durable. Raises StorageError when awaited."""
+        ...
+
 
 class Journal:
-    """The writer. One a run directory; the lock is the caller's (`lock`)."""
+    """The writer. One a run directory; the lock is the caller's (`eyas.lock`)."""
 
     def __init__(self, folder: Path) -> None:
         """Open or create the journal of a run directory.
@@ -65,7 +69,7 @@ class Journal:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._queue: queue.SimpleQueue[_Item | None] = queue.SimpleQueue()
         self._failure: StorageError | None = None
-        with _storage(self.path):
+        with storage(self.path):
             os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
             self._db = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
             for pragma in ("journal_mode=WAL", "synchronous=FULL", "wal_autocheckpoint=4000", "busy_timeout=10000"):
@@ -82,6 +86,10 @@ class Journal:
     def draft(self, attempt: int, part: int, text: DraftText) -> Awaitable[None]:
         """Keep what an answer in flight gained since its last part."""
         return self._put(_Item(payload=text, attempt=attempt, part=part))
+
+    def flush(self) -> Awaitable[None]:
+        """Awaiting it means that all that was written before is durable."""
+        return self._put(_Item())
 
     @property
     def waiting(self) -> int:
@@ -150,6 +158,8 @@ class Journal:
         if item.payload is not None:
             raw = item.payload if isinstance(item.payload, bytes) else msgspec.json.encode(item.payload)
             packed = (len(raw), zlib.crc32(raw), compressor.compress(raw))
+        if item.event is None and packed is None:
+            return
         if item.event is None:
             self._db.execute(
                 "INSERT OR REPLACE INTO drafts VALUES (?, ?, ?, ?, ?)", (item.attempt, item.part, *(packed or ()))
@@ -207,7 +217,7 @@ class Store:
             )
         self._decode_event = msgspec.json.Decoder(AnyEvent).decode
         self._decompress = zstandard.ZstdDecompressor().decompress
-        with _storage(self.path):
+        with storage(self.path):
             self._db = sqlite3.connect(
                 f"file:{self.path}?mode=ro", uri=True, isolation_level=None, check_same_thread=False
             )
@@ -215,7 +225,7 @@ class Store:
 
     def events(self, after: int = 0) -> Iterator[tuple[int, AnyEvent]]:
         """(sequence number, event) of all events after that number, in order."""
-        with _storage(self.path):
+        with storage(self.path):
             for seq, data in self._db.execute("SELECT seq, data FROM events WHERE seq > ? ORDER BY seq", (after,)):
                 yield seq, self._decode_event(data)
 
@@ -225,7 +235,7 @@ class Store:
         Raises:
             StorageError: it is missing or damaged.
         """
-        with _storage(self.path):
+        with storage(self.path):
             row = self._db.execute("SELECT size, crc, data FROM payloads WHERE seq = ?", (seq,)).fetchone()
         if row is None:
             raise StorageError(f"{self.path}: the text of event {seq} is missing; restore the file from a copy")
@@ -233,7 +243,7 @@ class Store:
 
     def drafts(self, attempt: int) -> list[DraftText]:
         """What was kept of an answer that never settled, in order."""
-        with _storage(self.path):
+        with storage(self.path):
             rows = self._db.execute(
                 "SELECT size, crc, data FROM drafts WHERE attempt = ? ORDER BY part", (attempt,)
             ).fetchall()
@@ -255,50 +265,9 @@ class Store:
 
 
 @contextlib.contextmanager
-def _storage(path: Path) -> Generator[None]:
+def storage(path: Path) -> Generator[None]:
     """Translate what SQLite and the file system raise, once."""
     try:
         yield
     except (sqlite3.Error, OSError, msgspec.DecodeError) as error:
         raise StorageError(f"{path}: {error}; {_DISK_HELP}") from error
-
-
-@contextlib.contextmanager
-def lock(folder: Path) -> Generator[None]:
-    """Hold a run directory (created if need be) for this process.
-
-    Raises:
-        LockedError: another process holds it.
-        StorageError: it cannot be created.
-    """
-    with _storage(folder):
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle = os.open(folder / "lock", os.O_CREAT | os.O_RDWR, 0o600)
-    try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            owner = os.pread(handle, 32, 0).decode(errors="replace").strip() or "unknown"
-            raise LockedError(
-                f"{folder} is in use by process {owner}: wait for it, or press ^C there, then run this again"
-            ) from None
-        os.ftruncate(handle, 0)
-        os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
-        yield
-    finally:
-        os.close(handle)
-
-
-def is_locked(folder: Path) -> bool:
-    """Whether a living process holds the run directory."""
-    try:
-        handle = os.open(folder / "lock", os.O_RDONLY)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(handle)
-    return False

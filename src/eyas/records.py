@@ -8,9 +8,10 @@ from pathlib import Path
 import msgspec
 
 from eyas.errors import UsageError
+from eyas.events import Intent, PromptAdded, Settled
 from eyas.journal import Store
 from eyas.state import Attempt, State
-from eyas.types import Completion, Intent, Prompt, PromptAdded, Record, Settled, Usage, Work
+from eyas.types import Completion, Prompt, Record, Usage, Work
 
 
 class Run:
@@ -85,6 +86,12 @@ class Run:
             record = self.record(work)
             if record is not None:
                 yield record
+
+    def records_without_label(self) -> list[Record]:
+        """Paid answers that no label was given to before their process ended."""
+        answers = ((work, known.answer) for work, known in self.state.works.items())
+        missing = sorted(work for work, answer in answers if answer is not None and answer not in self.state.labels)
+        return [record for work in missing if (record := self.record(work)) is not None]
 
     def attempts(self, work: Work) -> list[Attempt]:
         """All attempts at a work, oldest first."""

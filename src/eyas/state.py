@@ -7,25 +7,21 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from eyas.errors import LedgerError
-from eyas.ledger import Money, Quota
-from eyas.types import (
+from eyas.events import (
     Alarm,
     AnyEvent,
     Corrected,
-    FailureKind,
     Headers,
     Intent,
-    Label,
     Labelled,
     PromptAdded,
     PromptRemoved,
     SessionClosed,
     SessionOpened,
     Settled,
-    StopReason,
-    Verdict,
-    Work,
 )
+from eyas.ledger import Money, Quota
+from eyas.types import FailureKind, Label, StopReason, Verdict, Work
 
 ANSWERED = (Verdict.DONE, Verdict.PARTIAL)
 
@@ -85,9 +81,13 @@ class WorkState:
 
 @dataclass(slots=True)
 class DatasetState:
-    """One dataset: prompts (id -> our token count), quota, and works by verdict."""
+    """One dataset: prompts (id -> our token count), quota, and works by verdict.
+
+    `gone` are prompts that left the sources: the works of theirs that had ended still count.
+    """
 
     prompts: dict[str, int] = field(default_factory=dict[str, int])
+    gone: dict[str, int] = field(default_factory=dict[str, int])
     samples: int = 1
     quota: Quota = field(default_factory=Quota)
     ended: dict[Verdict, int] = field(default_factory=dict[Verdict, int])
@@ -95,13 +95,13 @@ class DatasetState:
 
     @property
     def works(self) -> int:
-        """Answers owed in all, ended or not."""
-        return len(self.prompts) * self.samples
+        """Answers owed in all, ended or not; no fewer than have ended, should `samples` be lowered."""
+        return max(len(self.prompts) * self.samples + sum(self.gone.values()), sum(self.ended.values()))
 
 
 @dataclass(slots=True)
 class ProviderState:
-    """What one endpoint (by the tag asked) did."""
+    """What the endpoint asked under one tag did."""
 
     name: str = ""
     answers: int = 0
@@ -137,20 +137,14 @@ class State:
         _APPLY[type(event)](self, event)
 
     def attempt(self, number: int) -> Attempt:
-        """The attempt of that id.
-
-        Raises:
-            LedgerError: there is none.
-        """
-        try:
-            return self.attempts[number]
-        except KeyError:
-            raise LedgerError(f"attempt {number} has no intent in the journal") from None
+        """The attempt of that id; raises LedgerError if there is none."""
+        if number not in self.attempts:
+            raise LedgerError(f"attempt {number} has no intent in the journal")
+        return self.attempts[number]
 
     def work(self, work: Work) -> WorkState:
         """The state of a work, a fresh one if it was never asked."""
-        found = self.works.get(work)
-        return found if found is not None else self.works.setdefault(work, WorkState())
+        return self.works.get(work) or self.works.setdefault(work, WorkState())
 
     def left_open(self) -> list[Attempt]:
         """Attempts without an outcome, oldest first: in flight, or cut by a kill."""
@@ -159,11 +153,6 @@ class State:
     def unknown(self) -> list[Attempt]:
         """Attempts whose cost is not known, oldest first."""
         return [self.attempts[number] for number in sorted(self.pending_cost) if self.attempts[number].unknown]
-
-    @property
-    def unusable_cost(self) -> int:
-        """Nano-dollars settled for attempts that left no answer: the waste."""
-        return self.money.wasted
 
 
 def fold(events: Iterable[AnyEvent], state: State | None = None) -> State:
@@ -183,6 +172,7 @@ def _opened(state: State, event: SessionOpened) -> None:
     for name, limit in event.quotas.items():
         dataset = state.datasets.setdefault(name, DatasetState())
         dataset.quota = dataset.quota.with_limit(limit)
+        dataset.samples = event.samples.get(name, 1)
 
 
 def _closed(state: State, event: SessionClosed) -> None:
@@ -192,11 +182,14 @@ def _closed(state: State, event: SessionClosed) -> None:
 def _prompt(state: State, event: PromptAdded) -> None:
     dataset = state.datasets.setdefault(event.dataset, DatasetState())
     dataset.prompts[event.prompt_id] = event.tokens
-    dataset.samples = event.samples
+    dataset.gone.pop(event.prompt_id, None)
 
 
 def _unprompt(state: State, event: PromptRemoved) -> None:
-    state.datasets[event.dataset].prompts.pop(event.prompt_id, None)
+    dataset = state.datasets[event.dataset]
+    works = (Work(event.dataset, event.prompt_id, 0, sample) for sample in range(dataset.samples))
+    dataset.gone[event.prompt_id] = sum(work in state.works and not state.works[work].owed for work in works)
+    dataset.prompts.pop(event.prompt_id, None)
 
 
 def _intent(state: State, event: Intent) -> None:

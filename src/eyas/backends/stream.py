@@ -5,73 +5,16 @@ Source of the wire: https://openrouter.ai/docs/api-reference/streaming and recor
 
 from __future__ import annotations
 
-from decimal import Decimal
 from typing import Any
 
 import msgspec
 
 from eyas.backends import errors as wire_errors
-from eyas.ledger import nano_dollars
+from eyas.backends.chunk import Choice, Detail, Tool, decode, usage_of
 from eyas.types import Billed, Completion, DraftText, Failure, FailureKind, Finish, Outcome, Pieces, ToolCall, Usage
 
 MOST_LINE = 16 * 1024 * 1024
 """A line above this many bytes is garbage, not an event."""
-
-
-class _Function(msgspec.Struct):
-    name: str | None = None
-    arguments: Any = None
-
-
-class _Tool(msgspec.Struct):
-    index: int | None = None
-    id: str | None = None
-    function: _Function | None = None
-
-
-class _Detail(msgspec.Struct):
-    text: str | None = None
-
-
-class _Delta(msgspec.Struct):
-    content: str | None = None
-    reasoning: str | None = None
-    reasoning_content: str | None = None
-    reasoning_details: list[_Detail] | None = None
-    tool_calls: list[_Tool] | None = None
-
-
-class _Choice(msgspec.Struct):
-    delta: _Delta | None = None
-    message: _Delta | None = None
-    finish_reason: str | None = None
-    native_finish_reason: str | None = None
-    error: Any = None
-
-
-class _Details(msgspec.Struct):
-    reasoning_tokens: int | None = None
-    cached_tokens: int | None = None
-
-
-class _Usage(msgspec.Struct):
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    cost: Decimal | None = None
-    prompt_tokens_details: _Details | None = None
-    completion_tokens_details: _Details | None = None
-
-
-class _Chunk(msgspec.Struct):
-    id: str | None = None
-    model: str | None = None
-    provider: str | None = None
-    choices: list[_Choice] | None = None
-    usage: _Usage | None = None
-    error: Any = None
-
-
-_decode = msgspec.json.Decoder(_Chunk, strict=False).decode
 
 
 class _Call:
@@ -151,7 +94,7 @@ class Stream:
 
     def _take(self, data: bytes, *, whole: bool) -> None:
         try:
-            chunk = _decode(data)
+            chunk = decode(data)
         except (msgspec.DecodeError, UnicodeDecodeError, ArithmeticError) as error:
             self._garbage = self._garbage or f"not a chat completion ({error}): {data[:200]!r}"
             return
@@ -161,11 +104,11 @@ class Stream:
         if chunk.error is not None:
             self.error = chunk.error
         if chunk.usage is not None:
-            self.usage = _usage(chunk.usage)
+            self.usage = usage_of(chunk.usage)
         for choice in chunk.choices or ():
             self._choice(choice, whole=whole)
 
-    def _choice(self, choice: _Choice, *, whole: bool) -> None:
+    def _choice(self, choice: Choice, *, whole: bool) -> None:
         if choice.error is not None:
             self.error = choice.error
         if choice.finish_reason is not None:
@@ -184,7 +127,7 @@ class Stream:
         for position, tool in enumerate(delta.tool_calls or ()):
             self._tool(tool, position)
 
-    def _tool(self, tool: _Tool, position: int) -> None:
+    def _tool(self, tool: Tool, position: int) -> None:
         call = self._calls.setdefault(tool.index if tool.index is not None else position, _Call())
         call.id = call.id or tool.id or ""
         if tool.function is None:
@@ -255,7 +198,7 @@ class Stream:
             broken = self._garbage
         if self.started:
             return self._fail(FailureKind.CUT, Billed.UNKNOWN, broken or "the stream ended without a finish_reason")
-        if self._events == 0 and self.done and not broken:
+        if self.done and self.usage is None and not broken:
             return self._fail(FailureKind.EMPTY, Billed.NO, "a body without an answer")
         if self.usage is not None:
             return self._empty()
@@ -299,7 +242,7 @@ class Stream:
         return extra
 
 
-def _joined(details: list[_Detail] | None) -> str:
+def _joined(details: list[Detail] | None) -> str:
     return "".join(detail.text or "" for detail in details) if details else ""
 
 
@@ -310,10 +253,3 @@ def _finish(reason: str | None) -> Finish | None:
         return Finish(reason)
     except ValueError:
         return Finish.OTHER
-
-
-def _usage(usage: _Usage) -> Usage:
-    reasoning = usage.completion_tokens_details.reasoning_tokens if usage.completion_tokens_details else None
-    cached = usage.prompt_tokens_details.cached_tokens if usage.prompt_tokens_details else None
-    cost = None if usage.cost is None or not usage.cost.is_finite() or usage.cost < 0 else nano_dollars(usage.cost)
-    return Usage(usage.prompt_tokens, usage.completion_tokens, reasoning, cached or 0, cost)

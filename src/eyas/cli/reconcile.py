@@ -12,8 +12,8 @@ from eyas import config as configs
 from eyas.cli import start
 from eyas.engine.inputs import load_tokenizer
 from eyas.engine.reconcile import Reconciled, reconcile
-from eyas.journal import lock
 from eyas.ledger import usd
+from eyas.lock import lock
 
 
 @click.command("reconcile")

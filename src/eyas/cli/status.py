@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from eyas.journal import is_locked
+from eyas.lock import is_locked
 from eyas.records import Run
 from eyas.report.progress import table
 from eyas.report.summary import status

@@ -7,9 +7,10 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 
+from eyas.events import Labelled
 from eyas.families import Loaded
 from eyas.tokens import Evidence, Habits, evidence, habit_key, label, learn
-from eyas.types import Label, Labelled, Record
+from eyas.types import Label, Record
 
 KEPT = 50
 """The first answers of each provider are labelled again at the end: its habits were not known when they came."""

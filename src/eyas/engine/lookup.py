@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 
 from eyas.backends.openrouter import Generation, OpenRouter
 from eyas.errors import EyasError
+from eyas.events import Corrected
 from eyas.state import Attempt
 from eyas.transport import Deadlines, Transport, fetch
-from eyas.types import Corrected
 
 WAITS = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
 """Seconds before each ask; two minutes in all, then the outcome stays unknown until `eyas reconcile`."""

@@ -14,11 +14,12 @@ from eyas.engine.lookup import WAITS, Lookups
 from eyas.engine.resume import left_open
 from eyas.engine.retry import policy_of
 from eyas.errors import UsageError
+from eyas.events import AnyEvent, Corrected
 from eyas.journal import Journal
 from eyas.records import Run
 from eyas.state import Attempt, State
 from eyas.transport import HttpTransport
-from eyas.types import AnyEvent, Completion, Corrected
+from eyas.types import Completion
 
 
 @dataclass(frozen=True, slots=True)

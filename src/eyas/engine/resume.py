@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 from eyas.engine.retry import Case, Policy, decide
 from eyas.engine.settle import count_tokens, settled_event
+from eyas.events import Settled
 from eyas.families import Loaded
 from eyas.journal import Store
 from eyas.state import Attempt, State
-from eyas.types import Billed, Completion, DraftText, Failure, FailureKind, Outcome, Pieces, Prices, Settled, ToolCall
+from eyas.types import Billed, Completion, DraftText, Failure, FailureKind, Outcome, Pieces, Prices, ToolCall
 
 KILLED = "the process was killed while this was in flight"
 _NO_PRICE = Prices(0, 0)

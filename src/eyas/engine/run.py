@@ -17,9 +17,10 @@ from eyas.engine.attempt import Flight, finish, fly
 from eyas.engine.lookup import Lookups
 from eyas.engine.settle import Books
 from eyas.errors import StorageError
+from eyas.events import Headers, Intent
 from eyas.plan import sampling
 from eyas.state import Attempt
-from eyas.types import Completion, Headers, Intent, Outcome, Record, StopReason
+from eyas.types import Completion, Outcome, Record, StopReason
 
 TICK = 0.25
 """Longest that the loop sleeps, seconds: windows grow, drafts are kept and quotas are looked at again this often."""

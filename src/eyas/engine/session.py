@@ -23,16 +23,18 @@ from eyas.engine.run import Engine
 from eyas.engine.served import Served
 from eyas.engine.settle import Books, Setting, World
 from eyas.errors import PromptsRemoved, StorageError
+from eyas.events import PromptAdded, PromptRemoved, SessionClosed, SessionOpened
 from eyas.forecast import Lengths
-from eyas.journal import Journal, lock
+from eyas.journal import Journal
 from eyas.ledger import nano_dollars
-from eyas.plan import change, owed, routes
+from eyas.lock import lock
+from eyas.plan import Change, change, owed, routes
 from eyas.prompts import write_quarantine
 from eyas.providers.choose import allowed
 from eyas.records import Run
 from eyas.state import State
 from eyas.transport import Deadlines, HttpTransport, Transport
-from eyas.types import Completion, PromptAdded, PromptRemoved, Record, SessionClosed, SessionOpened, StopReason, Verdict
+from eyas.types import Completion, Record, StopReason, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +97,8 @@ async def run(parts: Parts, transport: Transport, options: Options) -> Ended:
     known = Run(parts.config.dir)
     try:
         books = _books(parts, served, World(transport, journal), known.state)
-        resumed = await _open(parts, books, known, options)
-        return await _fly(books, resumed, options)
+        opened = await _open(parts, books, known, options)
+        return await _fly(books, opened, options)
     finally:
         known.close()
         journal.close()
@@ -122,54 +124,73 @@ def _books(parts: Parts, served: Served, world: World, state: State) -> Books:
     return Books(world, setting, state, Pool(), Quotas(state, lengths), Pace(limits.in_flight))
 
 
-async def _open(parts: Parts, books: Books, known: Run, options: Options) -> list[Record]:
-    """Open the session in the journal; gives the answers that a killed session left, now settled."""
-    config, state, at = parts.config, books.state, books.world.wall()
-    difference = change(state, parts.inputs.prompts)
+class _Opened(NamedTuple):
+    """Answers that have no label yet, and those among them that a killed session had in flight."""
+
+    unlabelled: list[Record]
+    recovered: int
+
+
+async def _open(parts: Parts, books: Books, known: Run, options: Options) -> _Opened:
+    """Open the session in the journal: settle what a killed one left, note what changed in the sources."""
+    config = parts.config
+    difference = change(books.state, parts.inputs.prompts)
     if difference.removed and not options.confirm_removed:
         name, prompt_id = difference.removed[0]
         raise PromptsRemoved(
-            f"{len(difference.removed)} prompts of this run are no longer in its sources ({name}/{prompt_id} for one): put them "
-            "back, or run again with --confirm-removed; answers that they have stay in the run"
+            f"{len(difference.removed)} prompts of this run are no longer in its sources ({name}/{prompt_id} for one): put "
+            "them back, or run again with --confirm-removed; answers that they have stay in the run"
         )
-    last = books.emit(
+    books.emit(
         SessionOpened(
-            at=at,
+            at=books.world.wall(),
             model=config.target.model,
             cap=None if config.budget.usd is None else nano_dollars(config.budget.usd),
             quotas={each.name: config.quota(each.name) for each in config.datasets},
             waste_limit=books.setting.policy.waste_limit,
+            samples={each.name: each.samples for each in config.datasets if each.samples != 1},
         )
     )
-    for prompt in difference.added:
-        tokens = parts.inputs.counts[prompt.dataset, prompt.id]
-        samples = config.dataset(prompt.dataset).samples
-        last = books.emit(
-            PromptAdded(at=at, dataset=prompt.dataset, prompt_id=prompt.id, tokens=tokens, samples=samples), prompt
-        )
-    for name, prompt_id in difference.removed:
-        last = books.emit(PromptRemoved(at=at, dataset=name, prompt_id=prompt_id))
-    resumed: list[Record] = []
+    unlabelled = known.records_without_label()
+    recovered = _settle_left_open(books, known)
+    await _note_prompts(parts, books, difference)
+    books.pool = Pool.of(
+        Candidate(work, prompt, parts.inputs.counts[work.dataset, work.prompt_id])
+        for work, prompt in owed(config, books.state, parts.inputs.prompts)
+    )
+    return _Opened(unlabelled + recovered, len(recovered))
+
+
+def _settle_left_open(books: Books, known: Run) -> list[Record]:
+    """Settle what a killed process left; gives the answers that it had in flight."""
+    config, kept = books.setting.config, list[Record]()
     thinking = {each.name: config.thinking(each.name) for each in config.datasets}
-    for attempt, outcome, event in left_open(state, known.store, books.setting.tokens, books.setting.policy, thinking):
+    for attempt, outcome, event in left_open(
+        books.state, known.store, books.setting.tokens, books.setting.policy, thinking
+    ):
         answer = outcome if isinstance(outcome, Completion) else None
-        last = books.emit(msgspec.structs.replace(event, at=at), answer)
+        books.emit(msgspec.structs.replace(event, at=books.world.wall()), answer)
         if answer is not None and attempt.answered:
             prompt = known.prompt(attempt.work.dataset, attempt.work.prompt_id)
-            resumed.append(Record(attempt.work, prompt, answer, attempt.tag, None, attempt.id))
-    await last
-    pool = (
-        Candidate(work, prompt, parts.inputs.counts[work.dataset, work.prompt_id])
-        for work, prompt in owed(config, state, parts.inputs.prompts)
-    )
-    books.pool = Pool.of(pool)
-    return resumed
+            kept.append(Record(attempt.work, prompt, answer, attempt.tag, None, attempt.id))
+    return kept
 
 
-async def _fly(books: Books, resumed: list[Record], options: Options) -> Ended:
+async def _note_prompts(parts: Parts, books: Books, difference: Change) -> None:
+    """Note prompts that came and went; all that was written before is durable then too."""
+    at = books.world.wall()
+    for prompt in difference.added:
+        tokens = parts.inputs.counts[prompt.dataset, prompt.id]
+        books.emit(PromptAdded(at=at, dataset=prompt.dataset, prompt_id=prompt.id, tokens=tokens), prompt)
+    for name, prompt_id in difference.removed:
+        books.emit(PromptRemoved(at=at, dataset=name, prompt_id=prompt_id))
+    await books.world.log.flush()
+
+
+async def _fly(books: Books, opened: _Opened, options: Options) -> Ended:
     setting, world = books.setting, books.world
     labels = Labels(setting.tokens, setting.config.thinking, books.emit, world.wall)
-    for record in resumed:
+    for record in opened.unlabelled:
         labels.add(record)
     admission = Strict(
         books.state, books.pool, books.quotas, setting.served.routes, books.pace, setting.config.max_tokens
@@ -187,4 +208,4 @@ async def _fly(books: Books, resumed: list[Record], options: Options) -> Ended:
         with contextlib.suppress(StorageError):
             await labelling
     await books.emit(SessionClosed(at=world.wall(), reason=reason))
-    return Ended(reason, books.stop_detail, books.state, len(resumed))
+    return Ended(reason, books.stop_detail, books.state, opened.recovered)

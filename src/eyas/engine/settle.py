@@ -13,12 +13,13 @@ from eyas.engine.attempt import Flight
 from eyas.engine.pace import Pace
 from eyas.engine.retry import Case, Decision, Effect, Policy, decide
 from eyas.engine.served import Served
+from eyas.events import Alarm, AnyEvent, Corrected, Headers, Settled
 from eyas.families import Family, Loaded
 from eyas.journal import Log, Payload
 from eyas.ledger import usd
 from eyas.state import State
 from eyas.transport import Deadlines, Transport
-from eyas.types import Alarm, AnyEvent, Completion, Corrected, Headers, Outcome, Settled, StopReason, Verdict
+from eyas.types import Completion, Outcome, StopReason, Verdict
 
 
 @dataclass(frozen=True, slots=True)

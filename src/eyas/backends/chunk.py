@@ -1,0 +1,95 @@
+"""One chunk of a chat completion as it stands on the wire: only the fields that are used.
+
+Source: https://openrouter.ai/docs/api-reference/overview and recorded exchanges (tests/data/recorded).
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import msgspec
+
+from eyas.ledger import nano_dollars
+from eyas.types import Usage
+
+
+class Function(msgspec.Struct):
+    """A function call, as far as this chunk has it."""
+
+    name: str | None = None
+    arguments: Any = None
+
+
+class Tool(msgspec.Struct):
+    """A tool call, as far as this chunk has it."""
+
+    index: int | None = None
+    id: str | None = None
+    function: Function | None = None
+
+
+class Detail(msgspec.Struct):
+    """One entry of reasoning_details."""
+
+    text: str | None = None
+
+
+class Delta(msgspec.Struct):
+    """What a chunk adds, or a whole message."""
+
+    content: str | None = None
+    reasoning: str | None = None
+    reasoning_content: str | None = None
+    reasoning_details: list[Detail] | None = None
+    tool_calls: list[Tool] | None = None
+
+
+class Choice(msgspec.Struct):
+    """The one choice."""
+
+    delta: Delta | None = None
+    message: Delta | None = None
+    finish_reason: str | None = None
+    native_finish_reason: str | None = None
+    error: Any = None
+
+
+class Details(msgspec.Struct):
+    """Parts of a token count."""
+
+    reasoning_tokens: int | None = None
+    cached_tokens: int | None = None
+
+
+class WireUsage(msgspec.Struct):
+    """Token counts and cost as the API spells them."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost: Decimal | None = None
+    prompt_tokens_details: Details | None = None
+    completion_tokens_details: Details | None = None
+
+
+class Chunk(msgspec.Struct):
+    """One event of a stream, or a whole body."""
+
+    id: str | None = None
+    model: str | None = None
+    provider: str | None = None
+    choices: list[Choice] | None = None
+    usage: WireUsage | None = None
+    error: Any = None
+
+
+decode = msgspec.json.Decoder(Chunk, strict=False).decode
+"""A chunk's bytes as a Chunk; fields that are not known are skipped."""
+
+
+def usage_of(usage: WireUsage) -> Usage:
+    """The same with the cost in nano-dollars; a cost that is no amount counts as not said."""
+    reasoning = usage.completion_tokens_details.reasoning_tokens if usage.completion_tokens_details else None
+    cached = usage.prompt_tokens_details.cached_tokens if usage.prompt_tokens_details else None
+    cost = None if usage.cost is None or not usage.cost.is_finite() or usage.cost < 0 else nano_dollars(usage.cost)
+    return Usage(usage.prompt_tokens, usage.completion_tokens, reasoning, cached or 0, cost)

@@ -1,0 +1,131 @@
+"""Events of a run: what the journal holds, and all that State is folded from.
+
+`at` is wall time in seconds since 1970; money is nano-dollars. An event is small: the text that belongs to it (a prompt, a
+request's body, an answer) is its payload in the journal.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from eyas.types import FailureKind, Finish, Label, Prices, StopReason, Verdict, Work
+
+
+class Event(msgspec.Struct, frozen=True, tag_field="e", omit_defaults=True):
+    """Something that happened, appended to the journal. `at` is wall time in seconds since 1970."""
+
+    at: float
+
+
+class SessionOpened(Event, frozen=True, tag="open"):
+    """A process took up the run. `cap` is nano-dollars (None: no dollar cap); quotas are output tokens by dataset.
+
+    `samples` are answers wanted to each prompt, by dataset where it is not 1.
+    """
+
+    model: str
+    cap: int | None
+    quotas: dict[str, int | None]
+    waste_limit: int | None = None
+    samples: dict[str, int] = {}
+
+
+class SessionClosed(Event, frozen=True, tag="close"):
+    """The process gave the run back in order; without it the process was killed."""
+
+    reason: StopReason
+
+
+class PromptAdded(Event, frozen=True, tag="prompt"):
+    """A prompt joined the run; its text is the payload (Prompt). `tokens` is our own count of the rendered prompt."""
+
+    dataset: str
+    prompt_id: str
+    tokens: int
+
+
+class PromptRemoved(Event, frozen=True, tag="unprompt"):
+    """A prompt left the run, confirmed by the user; answers that it has stay."""
+
+    dataset: str
+    prompt_id: str
+
+
+class Intent(Event, frozen=True, tag="intent"):
+    """About to send; durable before the first byte leaves. The exact body is the payload. `reserved` is nano-dollars."""
+
+    attempt: int
+    work: Work
+    number: int
+    tag: str
+    prices: Prices
+    reserved: int
+
+
+class Headers(Event, frozen=True, tag="headers"):
+    """The API took the request; the generation id finds its cost again."""
+
+    attempt: int
+    generation_id: str
+
+
+class Settled(Event, frozen=True, tag="settled"):
+    """An attempt ended: data and money in one event. The answer, if any text came, is the payload (Completion).
+
+    Attributes:
+        cost: nano-dollars booked; None keeps the whole reservation as unknown until a correction.
+        tokens: output tokens kept for the work (0 unless done or partial).
+        kind: what went wrong, if anything.
+        counts: (prompt, completion, reasoning) tokens by the API, if it said.
+    """
+
+    attempt: int
+    verdict: Verdict
+    cost: int | None
+    tokens: int = 0
+    provider: str = ""
+    kind: FailureKind | None = None
+    finish: Finish | None = None
+    counts: tuple[int, int, int | None] | None = None
+    first_token: float | None = None
+    seconds: float = 0.0
+    detail: str = ""
+    counted_try: bool = True
+
+
+class Corrected(Event, frozen=True, tag="corrected"):
+    """What an attempt cost became known later, or was written off; costs are nano-dollars and replace the former one."""
+
+    attempt: int
+    cost: int
+    counts: tuple[int, int, int | None] | None = None
+    provider: str = ""
+    written_off: bool = False
+
+
+class Labelled(Event, frozen=True, tag="label"):
+    """A provisional label of an answer, for the status; export computes labels anew."""
+
+    attempt: int
+    label: Label
+
+
+class Alarm(Event, frozen=True, tag="alarm"):
+    """Something that must not happen did: a bill above its reservation, for one. It stops the run."""
+
+    detail: str
+    attempt: int | None = None
+
+
+AnyEvent = (
+    SessionOpened
+    | SessionClosed
+    | PromptAdded
+    | PromptRemoved
+    | Intent
+    | Headers
+    | Settled
+    | Corrected
+    | Labelled
+    | Alarm
+)

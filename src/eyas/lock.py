@@ -1,0 +1,53 @@
+"""One process a run directory: an flock on RUNDIR/lock, which the system gives back when the process ends."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+from collections.abc import Generator
+from pathlib import Path
+
+from eyas.errors import LockedError
+from eyas.journal import storage
+
+
+@contextlib.contextmanager
+def lock(folder: Path) -> Generator[None]:
+    """Hold a run directory (created if need be) for this process.
+
+    Raises:
+        LockedError: another process holds it.
+        StorageError: it cannot be created.
+    """
+    with storage(folder):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handle = os.open(folder / "lock", os.O_CREAT | os.O_RDWR, 0o600)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            owner = os.pread(handle, 32, 0).decode(errors="replace").strip() or "unknown"
+            raise LockedError(
+                f"{folder} is in use by process {owner}: wait for it, or press ^C there, then run this again"
+            ) from None
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
+        yield
+    finally:
+        os.close(handle)
+
+
+def is_locked(folder: Path) -> bool:
+    """Whether a living process holds the run directory."""
+    try:
+        handle = os.open(folder / "lock", os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(handle)
+    return False

@@ -1,0 +1,164 @@
+"""The whole product in processes of its own against the simulator over loopback: kills, caps, truth of ids, bad input."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from eyas.records import Run
+from eyas.types import Verdict
+from tests import kit
+
+pytestmark = pytest.mark.e2e
+
+FAST = {"tps": 400, "ttft": 0.05, "length_median": 200, "length_sigma": 0.5, "slots": 0}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with a run and nothing else."""
+    return tmp_path
+
+
+def test_kills_lose_nothing(folder: Path, kimi_folder: Path) -> None:
+    """Four SIGKILLs: every work in one state, no journalled answer asked again, every dollar explained."""
+    with kit.simulator(kimi_folder, tps=60, length_median=200, slots=0) as sim:
+        kit.write_run(folder, sim, kimi_folder, 60, in_flight=30, draft_seconds=0.25)
+        asked: dict[str, int] = {}
+        for seconds in (2.5, 3.5, 4.5, 4.0):
+            process = kit.start(folder, "run", "RUN.toml", "--yes", "--progress", "none")
+            with pytest.raises(Exception, match="timed out"):
+                process.wait(seconds)
+            kit.kill(process)
+            if (folder / "run" / "journal.db").exists():
+                run, counts = Run(folder / "run"), kit.asked(sim.books().values())
+                for work in kit.answered(run):
+                    key = kit.prompt_key(run.prompt(work.dataset, work.prompt_id))
+                    asked.setdefault(key, counts[key])
+                run.close()
+        last = kit.eyas(folder, "run", "RUN.toml", "--yes")
+        assert last.returncode in (0, 5), last.stderr
+        kit.eyas(folder, "reconcile", "run")
+        run, books = Run(folder / "run"), sim.books()
+        money, counts = kit.money(run, books), kit.asked(books.values())
+        assert {key: counts[key] for key in asked} == asked
+        assert sum(run.state.datasets["B3"].ended.values()) == 60
+        assert run.state.datasets["B3"].ended.get(Verdict.PARTIAL, 0) > 0
+        assert money["settled"] + money["billed without id"] == money["billed"]
+        run.close()
+
+
+def test_cap_is_hard_and_can_be_raised(folder: Path, kimi_folder: Path) -> None:
+    """Work for more than the cap ends with exit 3 and a bill below the cap; a raised cap resumes to the end."""
+    with kit.simulator(kimi_folder, **FAST) as sim:
+        kit.write_run(folder, sim, kimi_folder, 200, usd=0.05, in_flight=50)
+        first = kit.eyas(folder, "run", "RUN.toml", "--json", "--progress", "none")
+        assert first.returncode == 3, first.stderr
+        status = json.loads(first.stdout)
+        assert status["state"] == "partial"
+        assert 0.04 < sim.state()["billed_nano"] / 1e9 <= 0.05
+        assert status["datasets"]["B3"]["skipped"] > 0
+        kit.write_run(folder, sim, kimi_folder, 200, usd=1.0, in_flight=50)
+        second = kit.eyas(folder, "run", "RUN.toml", "--json", "--progress", "none")
+        assert second.returncode == 0, second.stderr
+        assert json.loads(second.stdout)["datasets"]["B3"]["done"] == 200
+        assert len(sim.books()) == 200
+
+
+def test_exported_ids_are_the_sampled_ones(folder: Path, kimi_folder: Path) -> None:
+    """`streamed` rows hold the sampled ids, drifted or not; undrifted answers of faithful providers are all exact."""
+    with kit.simulator(kimi_folder, "clean", 3, **{**FAST, "slots": 12}, drift=0.2) as sim:
+        kit.write_run(folder, sim, kimi_folder, 400, in_flight=200)
+        assert kit.eyas(folder, "run", "RUN.toml", "--yes").returncode == 0
+        exported = kit.eyas(folder, "export", "run", "--out", "rows", "--labels", "loose")
+        assert exported.returncode == 0, exported.stderr
+        books = sim.books(ids=True)
+    rows = [json.loads(line) for line in (folder / "rows" / "rows-00000.jsonl").read_bytes().split(b"\n") if line]
+    seen = {"streamed": 0, "drifted and streamed": 0, "faithful": 0}
+    for row in rows:
+        truth = books[row["metadata"]["generation_id"]]
+        sampled = truth["ids"] if row["metadata"]["finish"] != "length" else truth["ids"][: truth["sent"]]
+        ids = row["input_ids"][row["loss_mask"].index(1) :]
+        if row["metadata"]["label"] == "streamed":
+            seen["streamed"] += 1
+            seen["drifted and streamed"] += truth["drifted"]
+            assert ids == sampled
+        if row["metadata"]["label"] in ("streamed", "counted") and not truth["drifted"]:
+            seen["faithful"] += 1
+            assert ids == sampled
+    assert min(seen.values()) > 5, seen
+
+
+def test_interrupt_drains_and_resumes(folder: Path, kimi_folder: Path) -> None:
+    """^C lets what flies land and leaves with 130; the same command finishes the run."""
+    with kit.simulator(kimi_folder, tps=100, length_median=150, slots=0) as sim:
+        kit.write_run(folder, sim, kimi_folder, 80, in_flight=20)
+        process = kit.start(folder, "run", "RUN.toml", "--yes", "--json", "--progress", "none")
+        deadline = time.monotonic() + 60
+        while sim.state()["in_flight"] < 20 and time.monotonic() < deadline:
+            pass
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=120)
+        assert process.returncode == 130, err
+        status = json.loads(out)
+        assert status["state"] == "stopped"
+        assert status["datasets"]["B3"]["partial"] == 0
+        assert 20 <= status["datasets"]["B3"]["done"] < 80
+        assert kit.eyas(folder, "run", "RUN.toml", "--yes").returncode == 0
+        assert len(sim.books()) == 80
+
+
+def test_the_key_stands_nowhere(folder: Path, kimi_folder: Path) -> None:
+    """After a rough run no file of the run and no output holds the key; texts are readable by the owner only."""
+    with kit.simulator(kimi_folder, "rough", **FAST) as sim:
+        kit.write_run(folder, sim, kimi_folder, 100, in_flight=50)
+        ended = kit.eyas(folder, "run", "RUN.toml", "--yes", "--json")
+        shown = kit.eyas(folder, "status", "run", "--json")
+    assert kit.KEY not in ended.stdout + ended.stderr + shown.stdout
+    for path in (folder / "run").iterdir():
+        assert kit.KEY.encode() not in path.read_bytes()
+    assert os.stat(folder / "run" / "journal.db").st_mode & 0o077 == 0  # noqa: PTH116
+
+
+BAD = {
+    "a missing file": ("none.toml", None, "cannot be read"),
+    "a wrong key": ("RUN.toml", ("in_flight", "in_flights"), "did you mean in_flight"),
+    "an unknown model": ("RUN.toml", ("moonshotai/kimi-k2.5", "moonshotai/kimi-k2.5-x"), "does not know the model"),
+    "no source": ("RUN.toml", ("prompts.jsonl", "nothing.jsonl"), "nothing.jsonl"),
+    "no tokenizer": ("RUN.toml", ('tokenizer = "', 'tokenizer = "/nowhere'), "tokenizer"),
+}
+
+
+@pytest.mark.parametrize("name", sorted(BAD))
+def test_bad_input_costs_nothing(name: str, folder: Path, kimi_folder: Path) -> None:
+    """Bad input ends with exit 2, a message that names it, and no request to the chat API."""
+    file, change, expected = BAD[name]
+    with kit.simulator(kimi_folder, **FAST) as sim:
+        kit.write_run(folder, sim, kimi_folder, 5)
+        if change:
+            path = folder / "RUN.toml"
+            path.write_text(path.read_text().replace(*change))
+        ended = kit.eyas(folder, "run", file, "--yes")
+        assert ended.returncode == 2, ended.stderr
+        assert expected in ended.stderr
+        assert "Traceback" not in ended.stderr
+        assert sim.state()["requests"] == 0
+
+
+def test_no_consent_no_run(folder: Path, kimi_folder: Path) -> None:
+    """Above $5 without a terminal and without --yes: exit 2; a key that is missing: exit 2; a refused key: exit 6."""
+    with kit.simulator(kimi_folder, **FAST, keys='["sk-other"]') as sim:
+        kit.write_run(folder, sim, kimi_folder, 5, usd=100.0)
+        asked = kit.eyas(folder, "run", "RUN.toml")
+        assert (asked.returncode, "--yes" in asked.stderr) == (2, True)
+        refused = kit.eyas(folder, "run", "RUN.toml", "--yes")
+        assert refused.returncode == 6, refused.stderr
+        empty = folder / "key"
+        empty.write_text("")
+        missing = kit.eyas(folder, "run", "RUN.toml", "--yes", "--key-file", "key")
+        assert (missing.returncode, "API key" in missing.stderr) == (2, True)
