@@ -27,7 +27,7 @@ def folder(tmp_path: Path) -> Path:
 
 def test_kills_lose_nothing(folder: Path, kimi_folder: Path) -> None:
     """Four SIGKILLs: every work in one state, no journalled answer asked again, every dollar explained."""
-    with kit.simulator(kimi_folder, tps=60, length_median=200, slots=0) as sim:
+    with kit.simulator(kimi_folder, tps=60, length_median=200, length_sigma=0.3, slots=0) as sim:
         kit.write_run(folder, sim, kimi_folder, 60, in_flight=30, draft_seconds=0.25)
         asked: dict[str, int] = {}
         for seconds in (2.5, 3.5, 4.5, 4.0):
@@ -96,11 +96,11 @@ def test_exported_ids_are_the_sampled_ones(folder: Path, kimi_folder: Path) -> N
 
 def test_interrupt_drains_and_resumes(folder: Path, kimi_folder: Path) -> None:
     """^C lets what flies land and leaves with 130; the same command finishes the run."""
-    with kit.simulator(kimi_folder, tps=100, length_median=150, slots=0) as sim:
-        kit.write_run(folder, sim, kimi_folder, 80, in_flight=20)
+    with kit.simulator(kimi_folder, tps=100, length_median=150, length_sigma=0.2, slots=0) as sim:
+        kit.write_run(folder, sim, kimi_folder, 40, in_flight=10)
         process = kit.start(folder, "run", "RUN.toml", "--yes", "--json", "--progress", "none")
         deadline = time.monotonic() + 60
-        while sim.state()["in_flight"] < 20 and time.monotonic() < deadline:
+        while sim.state()["in_flight"] < 10 and time.monotonic() < deadline:
             pass
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=120)
@@ -108,9 +108,9 @@ def test_interrupt_drains_and_resumes(folder: Path, kimi_folder: Path) -> None:
         status = json.loads(out)
         assert status["state"] == "stopped"
         assert status["datasets"]["B3"]["partial"] == 0
-        assert 20 <= status["datasets"]["B3"]["done"] < 80
+        assert 10 <= status["datasets"]["B3"]["done"] < 40
         assert kit.eyas(folder, "run", "RUN.toml", "--yes").returncode == 0
-        assert len(sim.books()) == 80
+        assert len(sim.books()) == 40
 
 
 def test_the_key_stands_nowhere(folder: Path, kimi_folder: Path) -> None:
@@ -152,7 +152,7 @@ def test_bad_input_costs_nothing(name: str, folder: Path, kimi_folder: Path) -> 
 
 def test_no_consent_no_run(folder: Path, kimi_folder: Path) -> None:
     """Above $5 without a terminal and without --yes: exit 2; a key that is missing: exit 2; a refused key: exit 6."""
-    with kit.simulator(kimi_folder, **FAST, keys='["sk-other"]') as sim:
+    with kit.simulator(kimi_folder, **FAST, keys="sk-other") as sim:
         kit.write_run(folder, sim, kimi_folder, 5, usd=100.0)
         asked = kit.eyas(folder, "run", "RUN.toml")
         assert (asked.returncode, "--yes" in asked.stderr) == (2, True)

@@ -65,7 +65,8 @@ def changed(scenario: Scenario, changes: tuple[str, ...]) -> Scenario:
             raise UsageError(
                 f"--set {change}: give NAME=VALUE with a field of the scenario: {', '.join(sorted(fields))}"
             )
-        table[field] = None if value.lower() == "none" else value
+        listed = isinstance(table[field], tuple)
+        table[field] = value.split(",") if listed else None if value.lower() == "none" else value
     try:
         return msgspec.convert({**fields, "faults": faults}, Scenario, strict=False)
     except msgspec.ValidationError as error:
