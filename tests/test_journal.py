@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from eyas import events as ev
 from eyas import types as t
-from eyas.errors import LockedError, StorageError
+from eyas.errors import LockedError, StorageError, UsageError
 from eyas.journal import NAME, Journal, Store
 from eyas.lock import is_locked, lock
 from eyas.records import Run
@@ -214,7 +214,7 @@ def test_a_damaged_text_is_an_error_with_a_remedy(tmp_path: Path, damage: str) -
 
 def test_garbage_instead_of_a_journal_is_a_storage_error(tmp_path: Path) -> None:
     """A missing file, a file that is no database, an event that is no event: each says what to do."""
-    with pytest.raises(StorageError, match="holds no run"):
+    with pytest.raises(UsageError, match="holds no run"):
         Store(tmp_path)
     (tmp_path / NAME).write_bytes(b"this is no database at all, but long enough for its header" * 20)
     with pytest.raises(StorageError, match="check the disk"):

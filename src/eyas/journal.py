@@ -22,7 +22,7 @@ from typing import Any, Protocol
 import msgspec
 import zstandard
 
-from eyas.errors import StorageError
+from eyas.errors import StorageError, UsageError
 from eyas.events import AnyEvent, Settled
 from eyas.types import DraftText
 
@@ -208,11 +208,12 @@ class Store:
         """Open the journal of a run directory for reading.
 
         Raises:
-            StorageError: there is none, or it cannot be read.
+            UsageError: there is none.
+            StorageError: it cannot be read.
         """
         self.path = folder / NAME
         if not self.path.exists():
-            raise StorageError(
+            raise UsageError(
                 f"{folder} holds no run: there is no {NAME} in it; give the directory named in RUN.toml as [run] dir"
             )
         self._decode_event = msgspec.json.Decoder(AnyEvent).decode
