@@ -13,8 +13,8 @@ The trainers need an environment of their own; eyas and a GPU are not needed (Py
     python3.11 -m venv trainers-venv
     . trainers-venv/bin/activate
     pip install torch==2.13.0
-    pip install transformers==5.8.1 datasets==5.2.0 accelerate pydantic pydantic-settings psutil pyyaml safetensors requests \\
-        tqdm numpy loguru click rich typer httpx openai protobuf openai-harmony aiohttp numba
+    pip install transformers==5.8.1 datasets==5.2.0 accelerate pydantic pydantic-settings psutil pyyaml safetensors \\
+        requests tqdm numpy loguru click rich typer httpx openai protobuf openai-harmony aiohttp numba
     pip install --no-deps specforge==0.2.0 speculators==0.9.0 yunchang hs-connectors
 """
 
@@ -41,15 +41,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("rows", type=Path, metavar="ROWS_FOLDER")
     folder = parser.parse_args().rows
-    shards = [folder / shard["name"] for shard in json.loads((folder / "manifest.json").read_bytes())["shards"]]
+    listed = json.loads((folder / "manifest.json").read_bytes())["shards"]
+    shards = [folder / shard["name"] for shard in listed]
     if not shards or any(shard.suffix != ".jsonl" for shard in shards):
         sys.exit(f"{folder} holds no uncompressed rows: export with --compress none")
     expected, longest = exported(shards)
-    print(
-        f"{folder}: {expected.total()} rows in {len(shards)} shards, {expected.total() - len(expected)} double;",
-        end=" ",
-    )
-    print(f"the longest has {longest} ids")
+    if expected.total() != sum(shard["rows"] for shard in listed):
+        sys.exit(f"{folder} holds {expected.total()} rows, and its manifest lists another number: export again")
+    print(f"{folder}: {expected.total()} rows in {len(shards)} shards, the longest has {longest} ids")
     same = [check(name, load, expected, shards, longest) for name, load in TRAINERS.items()]
     sys.exit(0 if all(same) else 1)
 

@@ -17,7 +17,7 @@ import zstandard
 from eyas.errors import StorageError, UsageError
 from eyas.export import Manifest, Options, export
 from eyas.families import Loaded
-from eyas.types import NANO, Finish, Record, Source, Usage, Work
+from eyas.types import NANO, Completion, Finish, Record, Source, Usage, Work
 
 Make = Callable[..., Record]
 
@@ -91,17 +91,30 @@ def test_rows_have_the_documented_form(kimi: Loaded, answers: list[Record], tmp_
         "completion_tokens": sum(first["loss_mask"]),
         "reasoning_tokens": 6,
         "usd": 1000 / NANO,
-        "source": None,
+        "source": {"file": "", "line": 0},
     }
 
 
+def test_no_value_is_null(kimi: Loaded, answers: list[Record], tmp_path: Path) -> None:
+    """Readers that fix a column's type from the first rows meet the same types in every row."""
+    bare = [msgspec.structs.replace(r, cost=None, completion=_bare(r)) for r in answers]
+    _export(kimi, bare, tmp_path, labels="loose")
+    rows = [json.loads(line) for line in (tmp_path / "rows-00000.jsonl").read_bytes().splitlines()]
+    assert rows
+    assert all(value is not None for row in rows for value in row["metadata"].values())
+
+
+def _bare(record: Record) -> Completion:
+    return msgspec.structs.replace(record.completion, usage=None, finish=None)
+
+
 def test_sources_and_unknown_costs(kimi: Loaded, answer: Make, tmp_path: Path) -> None:
-    """Where a prompt was read stands in its row; a cost that is not known is null and warned of."""
+    """Where a prompt was read stands in its row; a cost that is not known is -1 and warned of."""
     record = answer([" The"] * 40)
     prompt = msgspec.structs.replace(record.prompt, source=Source("b3.jsonl", 7))
     manifest = _export(kimi, [msgspec.structs.replace(record, prompt=prompt, cost=None)], tmp_path)
     metadata = _rows(tmp_path)[0]["metadata"]
-    assert (metadata["source"], metadata["usd"]) == ({"file": "b3.jsonl", "line": 7}, None)
+    assert (metadata["source"], metadata["usd"]) == ({"file": "b3.jsonl", "line": 7}, -1.0)
     assert any("cost of 1 answers is not known" in warning for warning in manifest.warnings)
 
 

@@ -37,7 +37,7 @@ class Options:
         max_length: rows are cut to so many ids from the right, as the trainers do; None: never.
         min_loss_tokens: rows with fewer supervised tokens are left out.
         compress: of the shards.
-        rows_per_shard: rows in a shard.
+        rows_per_shard: rows in a shard; SpecForge takes one file, so the default holds a usual run in one.
         on_length: whether answers that ended at max_tokens are kept (without a stop token) or dropped.
     """
 
@@ -48,7 +48,7 @@ class Options:
     max_length: int | None = None
     min_loss_tokens: int = 1
     compress: Literal["none", "gz", "zst"] = "none"
-    rows_per_shard: int = 10_000
+    rows_per_shard: int = 100_000
     on_length: Literal["keep", "drop"] = "keep"
 
 

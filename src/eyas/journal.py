@@ -18,6 +18,7 @@ import zlib
 from collections.abc import Awaitable, Generator, Iterator
 from pathlib import Path
 from typing import Any, Protocol
+from urllib.parse import quote
 
 import msgspec
 import zstandard
@@ -34,6 +35,7 @@ CREATE TABLE IF NOT EXISTS drafts (attempt INTEGER, part INTEGER, size INTEGER N
     data BLOB NOT NULL, PRIMARY KEY (attempt, part)) WITHOUT ROWID;
 PRAGMA user_version = 1;
 """
+PRAGMAS = ("journal_mode=WAL", "synchronous=FULL", "wal_autocheckpoint=4000", "busy_timeout=10000")
 MOST_A_COMMIT = 2000
 _DISK_HELP = "free some disk space or check the disk, then run the same command again: what was acknowledged is safe"
 
@@ -71,9 +73,8 @@ class Journal:
         self._failure: StorageError | None = None
         with storage(self.path):
             os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
-            self._db = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
-            for pragma in ("journal_mode=WAL", "synchronous=FULL", "wal_autocheckpoint=4000", "busy_timeout=10000"):
-                self._db.execute(f"PRAGMA {pragma}").fetchall()
+            self._db = _connect(str(self.path), PRAGMAS)
+        with storage(self.path, self._db):
             self._db.executescript(SCHEMA)
             self._seq = int(self._db.execute("SELECT coalesce(max(seq), 0) FROM events").fetchone()[0])
         self._thread = threading.Thread(target=self._run, name="eyas-journal", daemon=True)
@@ -219,10 +220,7 @@ class Store:
         self._decode_event = msgspec.json.Decoder(AnyEvent).decode
         self._decompress = zstandard.ZstdDecompressor().decompress
         with storage(self.path):
-            self._db = sqlite3.connect(
-                f"file:{self.path}?mode=ro", uri=True, isolation_level=None, check_same_thread=False
-            )
-            self._db.execute("PRAGMA busy_timeout=10000").fetchall()
+            self._db = _connect(f"file:{quote(str(self.path))}?mode=ro", ("busy_timeout=10000",))
 
     def events(self, after: int = 0) -> Iterator[tuple[int, AnyEvent]]:
         """(sequence number, event) of all events after that number, in order."""
@@ -265,10 +263,23 @@ class Store:
         return raw
 
 
+def _connect(path: str, pragmas: tuple[str, ...]) -> sqlite3.Connection:
+    db = sqlite3.connect(path, uri=path.startswith("file:"), isolation_level=None, check_same_thread=False)
+    try:
+        for pragma in pragmas:
+            db.execute(f"PRAGMA {pragma}").fetchall()
+    except sqlite3.Error:
+        db.close()
+        raise
+    return db
+
+
 @contextlib.contextmanager
-def storage(path: Path) -> Generator[None]:
-    """Translate what SQLite and the file system raise, once."""
+def storage(path: Path, db: sqlite3.Connection | None = None) -> Generator[None]:
+    """Translate what SQLite and the file system raise, once; `db` is closed then."""
     try:
         yield
     except (sqlite3.Error, OSError, msgspec.DecodeError) as error:
+        if db is not None:
+            db.close()
         raise StorageError(f"{path}: {error}; {_DISK_HELP}") from error

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from eyas.errors import UsageError
+from eyas.errors import EyasError, UsageError
 from eyas.events import Intent, PromptAdded, Settled
 from eyas.journal import Store
 from eyas.state import Attempt, State
@@ -21,7 +21,8 @@ class Run:
         """Open a run directory.
 
         Raises:
-            StorageError: there is none, or it cannot be read.
+            UsageError: there is none.
+            StorageError: it cannot be read.
         """
         self.folder = folder
         self.store = Store(folder)
@@ -30,7 +31,11 @@ class Run:
         self._prompts: dict[tuple[str, str], int] = {}
         self._bodies: dict[int, int] = {}
         self._answers: dict[int, int] = {}
-        self.refresh()
+        try:
+            self.refresh()
+        except EyasError:
+            self.store.close()
+            raise
 
     def refresh(self) -> None:
         """Take in what was written since."""

@@ -23,7 +23,13 @@ from eyas.report.progress import columns
 @click.option("--labels", type=click.Choice(["strict", "loose"]), default="strict", show_default=True)
 @click.option("--max-length", type=click.IntRange(min=2), help="Cut rows to so many ids from the right.")
 @click.option("--min-loss-tokens", type=click.IntRange(min=1), default=1, show_default=True)
-@click.option("--compress", type=click.Choice(["none", "gz", "zst"]), default="none", show_default=True)
+@click.option(
+    "--compress",
+    type=click.Choice(["none", "gz", "zst"]),
+    default="none",
+    show_default=True,
+    help="To store or send; unpack before training, the trainers read plain rows.",
+)
 def command(
     rundir: Path,
     name: str,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import closing
 from dataclasses import dataclass
 
 import msgspec
@@ -46,15 +47,13 @@ async def reconcile(
         UsageError: there is no such work.
         StorageError: the journal cannot be written or read.
     """
-    run = Run(config.dir)
-    journal = Journal(config.dir)
-    state = run.state
+    with closing(Journal(config.dir)) as journal, closing(Run(config.dir)) as run:
+        state = run.state
 
-    def book(event: AnyEvent, payload: Completion | None = None) -> Awaitable[None]:
-        state.apply(event)
-        return journal.write(event, payload)
+        def book(event: AnyEvent, payload: Completion | None = None) -> Awaitable[None]:
+            state.apply(event)
+            return journal.write(event, payload)
 
-    try:
         kept = 0
         thinking = {each.name: config.thinking(each.name) for each in config.datasets}
         for attempt, outcome, event in left_open(state, run.store, tokenizer.loaded, policy_of(config), thinking):
@@ -79,9 +78,6 @@ async def reconcile(
             without_id=sum(not attempt.generation_id for attempt in left),
             held=state.money.unknown,
         )
-    finally:
-        journal.close()
-        run.close()
 
 
 def _chosen(state: State, run: Run, write_off: str | None) -> list[Attempt]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -93,15 +94,10 @@ async def run(parts: Parts, transport: Transport, options: Options) -> Ended:
     """
     barred = [verdict.endpoint for verdict in parts.offer.verdicts if not verdict.use]
     served = Served(routes(parts.config, allowed(parts.offer.verdicts), barred))
-    journal = Journal(parts.config.dir)
-    known = Run(parts.config.dir)
-    try:
+    with closing(Journal(parts.config.dir)) as journal, closing(Run(parts.config.dir)) as known:
         books = _books(parts, served, World(transport, journal), known.state)
         opened = await _open(parts, books, known, options)
         return await _fly(books, opened, options)
-    finally:
-        known.close()
-        journal.close()
 
 
 def _books(parts: Parts, served: Served, world: World, state: State) -> Books:

@@ -9,7 +9,9 @@ from typing import Any
 
 import msgspec
 
-from eyas.types import NANO, Record, Sequence
+from eyas.types import NANO, Record, Sequence, Source, Usage
+
+NOWHERE = Source("", 0)
 
 _ENCODER = msgspec.json.Encoder()
 
@@ -18,12 +20,15 @@ def line(record: Record, sequence: Sequence, text: str) -> bytes:
     """One answer as a JSON line.
 
     Args:
-        record: the answer; `usd` is None while its cost is unknown, the token counts are the API's (None: not given).
+        record: the answer.
         sequence: its training tokens.
         text: decode(input_ids).
+
+    What is not known is -1, "" or line 0, never null: `datasets`, by which speculators reads rows, fixes the type of a
+    column from the first 10 MB, and a column of nulls there makes the first number after it an error.
     """
-    work, completion, source = record.work, record.completion, record.prompt.source
-    usage = completion.usage
+    work, completion, source = record.work, record.completion, record.prompt.source or NOWHERE
+    usage = completion.usage or Usage(-1, -1)
     metadata: dict[str, Any] = {
         "dataset": work.dataset,
         "turn": work.turn,
@@ -31,13 +36,13 @@ def line(record: Record, sequence: Sequence, text: str) -> bytes:
         "provider": completion.provider,
         "tag": record.tag,
         "model": completion.model,
-        "finish": completion.finish,
+        "finish": completion.finish or "",
         "generation_id": completion.generation_id,
-        "prompt_tokens": usage.prompt_tokens if usage else None,
-        "completion_tokens": usage.completion_tokens if usage else None,
-        "reasoning_tokens": usage.reasoning_tokens if usage else None,
-        "usd": None if record.cost is None else record.cost / NANO,
-        "source": {"file": source.file, "line": source.line} if source else None,
+        "prompt_tokens": usage.prompt_tokens,
+        "completion_tokens": usage.completion_tokens,
+        "reasoning_tokens": -1 if usage.reasoning_tokens is None else usage.reasoning_tokens,
+        "usd": -1.0 if record.cost is None else record.cost / NANO,
+        "source": {"file": source.file, "line": source.line},
     }
     row = {
         "id": sequence.record_id,
