@@ -24,18 +24,28 @@ def lock(folder: Path) -> Generator[None]:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         handle = os.open(folder / "lock", os.O_CREAT | os.O_RDWR, 0o600)
     try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not _take(handle):
             owner = os.pread(handle, 32, 0).decode(errors="replace").strip() or "unknown"
             raise LockedError(
                 f"{folder} is in use by process {owner}: wait for it, or press ^C there, then run this again"
-            ) from None
+            )
         os.ftruncate(handle, 0)
         os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
         yield
     finally:
         os.close(handle)
+
+
+def _take(handle: int) -> bool:
+    """Take the lock; `is_locked` of another process may hold it for microseconds, so some tries are made."""
+    for _ in range(1000):
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.sched_yield()
+        else:
+            return True
+    return False
 
 
 def is_locked(folder: Path) -> bool:

@@ -156,5 +156,6 @@ class OpenRouter:
         raise ApiError(f"{self.base_url} answered {what} with {failure.detail}: try again in a minute")
 
     def _headers(self) -> dict[str, str]:
-        headers = {"Authorization": f"Bearer {self.key.get_secret_value()}", "Content-Type": "application/json"}
+        key = self.key.get_secret_value()
+        headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {})
         return headers | dict(self.extra_headers)

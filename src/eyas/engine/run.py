@@ -20,10 +20,13 @@ from eyas.errors import StorageError
 from eyas.events import Headers, Intent
 from eyas.plan import sampling
 from eyas.state import Attempt
-from eyas.types import Completion, Outcome, Record, StopReason
+from eyas.types import Billed, Completion, Failure, FailureKind, Outcome, Record, StopReason
 
 TICK = 0.25
 """Longest that the loop sleeps, seconds: windows grow, drafts are kept and quotas are looked at again this often."""
+
+INTERRUPTED = "interrupted by the user"
+NOT_SENT = Failure(FailureKind.CONNECT, Billed.NO, "interrupted before it was sent")
 
 
 def _nothing(_: object) -> None:
@@ -44,6 +47,7 @@ class Engine:
     _looking: set[asyncio.Task[bool]] = field(default_factory=set["asyncio.Task[bool]"])
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
     _aborted: bool = False
+    _cut: bool = False
     _peak: int = 0
     _ramp: float = 0.0
     _ticked: float = 0.0
@@ -81,7 +85,8 @@ class Engine:
         while True:
             self._tick()
             blocked = self._admit(group)
-            if self._aborted:
+            if self._aborted and not self._cut:
+                self._cut = True
                 for task in self._tasks.values():
                     task.cancel()
             reason = self._ended(blocked)
@@ -160,7 +165,7 @@ class Engine:
             except asyncio.CancelledError:
                 if not self._aborted:
                     raise
-                outcome = finish(flight, "interrupted by the user")
+                outcome = finish(flight, INTERRUPTED) if flight.sent else NOT_SENT
             await self._settle(flight, outcome, group)
         except StorageError as error:
             self.books.stop(StopReason.STORAGE, str(error))  # a cancelled wait_for may still return: admit nothing more

@@ -23,7 +23,7 @@ from eyas.engine.retry import policy_of
 from eyas.engine.run import Engine
 from eyas.engine.served import Served
 from eyas.engine.settle import Books, Setting, World
-from eyas.errors import PromptsRemoved, StorageError
+from eyas.errors import PromptsRemoved, StorageError, UsageError
 from eyas.events import PromptAdded, PromptRemoved, SessionClosed, SessionOpened
 from eyas.forecast import Lengths
 from eyas.journal import Journal
@@ -130,6 +130,10 @@ class _Opened(NamedTuple):
 async def _open(parts: Parts, books: Books, known: Run, options: Options) -> _Opened:
     """Open the session in the journal: settle what a killed one left, note what changed in the sources."""
     config = parts.config
+    if books.state.model not in ("", config.target.model):
+        raise UsageError(
+            f"{config.dir} holds answers of {books.state.model}, RUN.toml asks {config.target.model}: give it another [run] dir"
+        )
     difference = change(books.state, parts.inputs.prompts)
     if difference.removed and not options.confirm_removed:
         name, prompt_id = difference.removed[0]

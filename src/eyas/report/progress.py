@@ -11,6 +11,9 @@ from eyas.ledger import usd
 from eyas.state import State
 from eyas.types import Verdict
 
+MOST_LENGTH = 0.02
+"""The share of answers cut at max_tokens above which there is a warning."""
+
 
 @dataclass(slots=True)
 class Line:
@@ -22,6 +25,7 @@ class Line:
     _next: float = 0.0
     _tokens: int = 0
     _when: float = 0.0
+    _error: str = ""
 
     def tick(self, state: State, in_flight: int, last_error: str) -> None:
         """Time passed."""
@@ -62,11 +66,14 @@ def table(status: dict[str, Any]) -> str:
     labels = ", ".join(f"{name} {count}" for name, count in status["labels"].items()) or "none yet"
     paid = status["yield"]
     share = paid["exported_usd"] / paid["paid_usd"] if paid["paid_usd"] else 0.0
+    length = status["length"]
+    warning = "; raise max_tokens" if length["share"] > MOST_LENGTH else ""
     cap = "no cap" if money["cap"] is None else f"cap ${money['cap']:.2f}"
     return "\n".join(
         (
             *columns([head, *rows]),
             f"money: ${money['settled']:.4f} spent, of it ${money['wasted']:.4f} wasted; ${money['unknown']:.4f} unknown; {cap}",
+            f"cut at max_tokens: {length['answers']} answers ({length['share']:.1%}), ${length['usd']:.4f}{warning}",
             f"labels (provisional): {labels}",
             f"yield: {share:.1%} of the dollars paid are answers whose ids may be exported (strict)",
         )

@@ -10,7 +10,7 @@ from typing import Any
 
 from eyas.ledger import usd
 from eyas.state import DatasetState, State
-from eyas.types import STRICT, Label, StopReason, Verdict
+from eyas.types import STRICT, Finish, Label, StopReason, Verdict
 
 _STOPPED = (StopReason.INTERRUPTED, StopReason.ERROR, StopReason.STORAGE)
 
@@ -45,6 +45,7 @@ def status(state: State, *, running: bool) -> dict[str, Any]:
             for tag, provider in sorted(state.providers.items())
         },
         "labels": _labels(state),
+        "length": _length(state),
         "alarms": list(state.alarms),
     }
 
@@ -103,6 +104,14 @@ def _yield(state: State) -> dict[str, float]:
             if state.labels.get(number) in STRICT:
                 exported += attempt.cost
     return {"paid_usd": usd(state.money.settled), "kept_usd": usd(kept), "exported_usd": usd(exported)}
+
+
+def _length(state: State) -> dict[str, float]:
+    """Answers that max_tokens cut short: how many, their share of all, and what they cost."""
+    answers = [attempt for attempt in state.attempts.values() if attempt.answered]
+    cut = [attempt for attempt in answers if attempt.settled and attempt.settled.finish is Finish.LENGTH]
+    cost = sum(attempt.cost or 0 for attempt in cut)
+    return {"answers": len(cut), "share": len(cut) / len(answers) if answers else 0.0, "usd": usd(cost)}
 
 
 def _labels(state: State) -> dict[str, int]:
