@@ -1,6 +1,6 @@
 """A hard cap: work for about 1.5 times the cap ends with exit 3 and a bill below it, and resumes when the cap is raised.
 
-    python bench/cap.py [--cap 1.0] [--prompts 2000] [--scenario clean]
+python bench/cap.py [--cap 1.0] [--prompts 2000] [--scenario clean]
 """
 
 import argparse
@@ -12,7 +12,6 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 import kit
-
 from eyas import vocab
 
 
@@ -29,7 +28,9 @@ def main():
         kit.write_run(folder, sim, tokenizer, args.prompts, usd=args.cap, in_flight=400)
         first = kit.eyas(folder, "run", "RUN.toml", "--yes", "--json", "--progress", "none", timeout=900)
         billed, status = sim.state()["billed_nano"] / 1e9, json.loads(first.stdout)
-        print(f"cap ${args.cap}: exit {first.returncode}, billed ${billed:.6f} by the simulator, money {status['money']}")
+        print(
+            f"cap ${args.cap}: exit {first.returncode}, billed ${billed:.6f} by the simulator, money {status['money']}"
+        )
         kit.write_run(folder, sim, tokenizer, args.prompts, usd=10 * args.cap, in_flight=400)
         second = kit.eyas(folder, "run", "RUN.toml", "--yes", "--json", "--progress", "none", timeout=900)
         after, done = sim.state()["billed_nano"] / 1e9, json.loads(second.stdout)

@@ -277,3 +277,21 @@ def test_a_prompt_that_cannot_be_rendered_is_a_mismatch(kimi: Loaded, answer: Ma
     sequence = rebuild(record, kimi, TOKEN, thinking=True)
     assert sequence.label is Label.MISMATCH
     assert "cannot be rendered" in sequence.reason
+
+
+def test_held_back_characters_prove_nothing_alone(kimi: Loaded, answer: Make) -> None:
+    """A character that was sampled as two tokens comes as one piece: a cut answer with such letters is not proven."""
+    piece = "用户"
+    assert len(kimi.vocab.encode(piece)) == 1
+    cut = answer([" The", " user", piece], counted=None, finish=None, cut=CUT)
+    assert rebuild(cut, kimi, TOKEN, thinking=True).label is Label.UNCOUNTED
+    plain = answer([" The", " user"], counted=None, finish=None, cut=CUT)
+    assert rebuild(plain, kimi, TOKEN, thinking=True).label is Label.STREAMED
+
+
+def test_a_cut_inside_a_word_is_not_counted(kimi: Loaded, answer: Make) -> None:
+    """On a stream that is cut anywhere the last word of a cut answer may be half a token, though the count agrees."""
+    cut = answer([" The us", "er wan"], counted=-1, finish=None, cut=CUT)
+    anywhere = _habits(cut=Cut.ANYWHERE)
+    expected = rebuild(cut, kimi, anywhere, thinking=True)
+    assert expected.label is Label.UNCOUNTED

@@ -173,4 +173,4 @@ def table(state: State, manifest: Manifest) -> str:
                 ", ".join(f"{label} {counts.labels[label].answers}" for label in Label if label in counts.labels),
             )
         )
-    return "\n".join(columns(rows))
+    return "\n".join(columns(rows, left=(0, -1)))

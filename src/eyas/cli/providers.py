@@ -85,7 +85,7 @@ def listing(model: str, offer: Offer, wish: Providers) -> dict[str, Any]:
 
 def table(figures: dict[str, Any]) -> str:
     """The same for people."""
-    rows = [("endpoint", "label", "in $/M", "out $/M", "verdict")]
+    rows = [("endpoint", "label", "in $/M", "out $/M", "verdict", "why")]
     rows += [
         (
             e["tag"],
@@ -93,9 +93,9 @@ def table(figures: dict[str, Any]) -> str:
             f"{e['usd_per_m_prompt']:.3f}",
             f"{e['usd_per_m_completion']:.3f}",
             e["verdict"],
+            e["reason"],
         )
         for e in figures["endpoints"]
     ]
-    reasons = ["why", *(e["reason"] for e in figures["endpoints"])]
-    lines = [f"{line}  {reason}" for line, reason in zip(columns(rows), reasons, strict=True)]
-    return "\n".join([f"{figures['model']}: native weights are {figures['native'] or 'not known to eyas'}", "", *lines])
+    native = figures["native"] or "not known to eyas"
+    return "\n".join([f"{figures['model']}: native weights are {native}", "", *columns(rows, left=(0, -2, -1))])

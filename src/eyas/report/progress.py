@@ -80,14 +80,12 @@ def table(status: dict[str, Any]) -> str:
     )
 
 
-def columns(rows: list[tuple[str, ...]]) -> list[str]:
-    """Rows as aligned text; the first column to the left, the others to the right."""
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+def columns(rows: list[tuple[str, ...]], left: tuple[int, ...] = (0,)) -> list[str]:
+    """Rows as aligned text; the columns named in `left` (negative from the end) to the left, the others to the right."""
+    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
+    sides = [str.ljust if i in left or i - len(widths) in left else str.rjust for i in range(len(widths))]
     return [
-        "  ".join(
-            cell.ljust(width) if i == 0 else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
+        "  ".join(side(cell, width) for side, cell, width in zip(sides, row, widths, strict=True)).rstrip()
         for row in rows
     ]
 

@@ -160,7 +160,8 @@ def _judge(completion: Completion, family: Loaded, habit: Habits, thinking: bool
 
     A cut answer has no count of its own, for the provider may have run on. Its pieces alone still prove its ids where
     the provider is known to cut at tokens: a token never spans two pieces there, so a piece that is one vocabulary
-    entry is that token.
+    entry is that token. Letters beyond ASCII are left out of that: a server holds tokens back until a character is
+    whole, so two tokens can come as one piece. On any other stream the last word may be cut inside a token.
     """
     text = without_last_space(completion) if habit.artefact_space else completion
     parts = family.parts(text, thinking)
@@ -171,22 +172,26 @@ def _judge(completion: Completion, family: Loaded, habit: Habits, thinking: bool
         off = 0 if counted is None else counted - habit.expected(pieced.total, stop=stop)
         if counted is not None and off == 0:
             return _agreed(pieced, completion, habit, artefact=text is not completion)
-        alone = (
-            habit.cut is Cut.TOKEN and pieced.proven and not completion.tool_calls and not _unsure(completion, habit)
-        )
-        if alone and off >= 0 and (counted is None or completion.cut is not None):
+        if _proven_alone(pieced, completion, habit) and off >= 0 and (counted is None or completion.cut is not None):
             return _Judged(pieced, Label.STREAMED, "pieces of a stream that is cut at tokens; not counted")
     whole = read_whole(parts, family.vocab)
     if counted is None:
         return _Judged(pieced or whole, Label.UNCOUNTED, "the API gave no count")
     off = counted - habit.expected(whole.total, stop=stop)
-    if off > 0 and completion.cut is not None:
-        return _Judged(pieced or whole, Label.UNCOUNTED, "cut; the provider ran on and counted more")
+    if completion.cut is not None and (off > 0 or pieced is None):
+        reason = "cut; the provider ran on and counted more" if off > 0 else "cut, perhaps inside a token"
+        return _Judged(pieced or whole, Label.UNCOUNTED, reason)
     if off == 0 and pieced is None:
         return _agreed(whole, completion, habit, artefact=text is not completion)
     reason = f"the API counted {off:+d} tokens against the text" if off else "the count agrees but for the pieces"
     near = abs(off) <= max(_NEAR_TOKENS, _NEAR_SHARE * counted)
     return _Judged(whole, Label.NEAR if near else Label.MISMATCH, reason)
+
+
+def _proven_alone(answer: Answer, completion: Completion, habit: Habits) -> bool:
+    """Whether the pieces prove the ids without a count."""
+    plain = completion.reasoning.isascii() and completion.content.isascii() and not completion.tool_calls
+    return habit.cut is Cut.TOKEN and answer.proven and plain and not _unsure(completion, habit)
 
 
 def _agreed(answer: Answer, completion: Completion, habit: Habits, *, artefact: bool) -> _Judged:
