@@ -45,6 +45,8 @@ check: $(VENV)/.check
 bench: $(VENV)/.test
 	$(BIN)/python bench/in_flight.py
 	$(BIN)/python bench/kills.py
+	$(BIN)/python bench/cap.py
+	$(BIN)/python bench/truth.py
 
 clean:
 	rm -rf $(VENV) demo-run .pytest_cache .ruff_cache .hypothesis

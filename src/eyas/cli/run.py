@@ -33,7 +33,12 @@ EXIT_CODES = (
 @click.argument("config_file", metavar="RUN.toml", type=click.Path(path_type=Path))
 @click.option("--yes", is_flag=True, help="Do not ask before spending more than $5.")
 @click.option("--json", "as_json", is_flag=True, help="Print the final status as JSON on stdout.")
-@click.option("--progress", type=click.Choice(["plain", "none"]), default="plain", show_default=True)
+@click.option(
+    "--progress",
+    type=click.Choice(["live", "plain", "none"]),
+    default="plain",
+    help="live comes with a later version; till then it is plain.",
+)
 @click.option("--key-file", type=click.Path(path_type=Path), help="Read the API key from this file.")
 @click.option("--confirm-removed", is_flag=True, help="Go on although the sources lost prompts of this run.")
 def command(
