@@ -130,6 +130,7 @@ BAD = {
     "a wrong key": ("RUN.toml", ("in_flight", "in_flights"), "did you mean in_flight"),
     "an unknown model": ("RUN.toml", ("moonshotai/kimi-k2.5", "moonshotai/kimi-k2.5-x"), "does not know the model"),
     "no source": ("RUN.toml", ("prompts.jsonl", "nothing.jsonl"), "nothing.jsonl"),
+    "too large an answer": ("RUN.toml", ("max_tokens = 1024", "max_tokens = 900000"), "the largest takes"),
     "no tokenizer": ("RUN.toml", ('tokenizer = "', 'tokenizer = "/nowhere'), "tokenizer"),
 }
 
@@ -162,3 +163,35 @@ def test_no_consent_no_run(folder: Path, kimi_folder: Path) -> None:
         empty.write_text("")
         missing = kit.eyas(folder, "run", "RUN.toml", "--yes", "--key-file", "key")
         assert (missing.returncode, "API key" in missing.stderr) == (2, True)
+
+
+def test_a_run_keeps_its_meaning(folder: Path, kimi_folder: Path) -> None:
+    """Answers bought with thinking are not continued without it, and lost prompts are not forgotten without consent."""
+    with kit.simulator(kimi_folder, **FAST) as sim:
+        kit.write_run(folder, sim, kimi_folder, 5)
+        assert kit.eyas(folder, "run", "RUN.toml", "--yes").returncode == 0
+        text = (folder / "RUN.toml").read_text()
+        (folder / "RUN.toml").write_text(text.replace("max_tokens = 1024", "max_tokens = 1024\nthinking = false"))
+        changed = kit.eyas(folder, "run", "RUN.toml", "--yes")
+        assert (changed.returncode, "thinking on" in changed.stderr) == (2, True), changed.stderr
+        kit.write_run(folder, sim, kimi_folder, 4)
+        lost = kit.eyas(folder, "run", "RUN.toml", "--yes")
+        assert (lost.returncode, "--confirm-removed" in lost.stderr) == (2, True), lost.stderr
+        agreed = kit.eyas(folder, "run", "RUN.toml", "--yes", "--confirm-removed", "--json")
+        assert agreed.returncode == 0, agreed.stderr
+        assert json.loads(agreed.stdout)["datasets"]["B3"]["done"] == 5
+        assert len(sim.books()) == 5
+
+
+def test_rows_and_bad_rows(folder: Path, kimi_folder: Path) -> None:
+    """A bad row is told of and kept with file, line and reason; the others are asked; twins are asked once."""
+    with kit.simulator(kimi_folder, **FAST) as sim:
+        kit.write_run(folder, sim, kimi_folder, 3)
+        with (folder / "prompts.jsonl").open("a") as file:
+            file.write('{"prompt": ""}\nnot json\n{"prompt": "Question 0: what is 0 + 0?"}\n')
+        ended = kit.eyas(folder, "run", "RUN.toml", "--yes")
+        assert ended.returncode == 0, ended.stderr
+        assert "3 prompts; 1 duplicates count once; 2 rows cannot be asked" in ended.stderr
+        rows = [json.loads(line) for line in (folder / "run" / "quarantine.jsonl").read_text().splitlines()]
+        assert [row["line"] for row in rows] == [4, 5]
+        assert len(sim.books()) == 3

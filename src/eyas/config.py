@@ -213,7 +213,10 @@ def parse(text: str, path: Path) -> RunConfig:
     try:
         return RunConfig.model_validate({**data, "base": path.parent})
     except ValidationError as error:
-        lines = "\n".join(f"  {_line(entry)}" for entry in error.errors(include_url=False))
+        entries = error.errors(include_url=False)
+        # A dataset that is wrong also counts as missing: only what is wrong with it is said.
+        entries = [e for e in entries if e["type"] != "too_short" or len(entries) == 1]
+        lines = "\n".join(f"  {_line(entry)}" for entry in entries)
         raise UsageError(f"{path}: these keys are wrong:\n{lines}") from None
 
 

@@ -20,7 +20,7 @@ class Event(msgspec.Struct, frozen=True, tag_field="e", omit_defaults=True):
 class SessionOpened(Event, frozen=True, tag="open"):
     """A process took up the run. `cap` is nano-dollars (None: no dollar cap); quotas are output tokens by dataset.
 
-    `samples` are answers wanted to each prompt, by dataset where it is not 1.
+    `samples` are answers wanted to each prompt, by dataset where it is not 1; `thinking` is the mode by dataset.
     """
 
     model: str
@@ -28,6 +28,8 @@ class SessionOpened(Event, frozen=True, tag="open"):
     quotas: dict[str, int | None]
     waste_limit: int | None = None
     samples: dict[str, int] = {}
+    family: str = ""
+    thinking: dict[str, bool] = {}
 
 
 class SessionClosed(Event, frozen=True, tag="close"):

@@ -9,7 +9,7 @@ from typing import Any
 from eyas.config import RunConfig
 from eyas.errors import UsageError
 from eyas.ledger import cost_of, prompt_upper
-from eyas.providers.choose import can_serve, provider_block
+from eyas.providers.choose import can_serve, matches, provider_block
 from eyas.state import State
 from eyas.types import Endpoint, Prices, Prompt, Work
 
@@ -63,7 +63,13 @@ def routes(config: RunConfig, allowed: Sequence[Endpoint], barred: Iterable[Endp
         Route(tag, tuple(group), _dearest(group), provider_block(group, config.providers, barred))
         for tag, group in groups.items()
     ]
-    return tuple(sorted(made, key=lambda route: (cost_of(route.prices, 1_000_000, 4_000_000), route.tag)))
+    return tuple(sorted(made, key=lambda route: _preference(route, config.providers.order)))
+
+
+def _preference(route: Route, order: Sequence[str]) -> tuple[int, int, str]:
+    """Routes named in [providers] order come first, in that order; then the cheapest, at one prompt token in five."""
+    named = (place for place, name in enumerate(order) if any(matches(endpoint, name) for endpoint in route.endpoints))
+    return next(named, len(order)), cost_of(route.prices, 1_000_000, 4_000_000), route.tag
 
 
 def sampling(config: RunConfig, dataset: str, preset: Mapping[str, float], route: Route) -> dict[str, float]:

@@ -69,12 +69,7 @@ class Run:
     def completion(self, attempt: Attempt) -> Completion:
         """The answer of an answered attempt, with counts that became known later."""
         answer = msgspec.json.decode(self.store.payload(self._answers[attempt.id]), type=Completion)
-        if answer.usage is None and attempt.counts is not None:
-            prompt, completion, reasoning = attempt.counts
-            answer = msgspec.structs.replace(answer, usage=Usage(prompt, completion, reasoning, cost=attempt.cost))
-        if not answer.provider and attempt.provider:
-            answer = msgspec.structs.replace(answer, provider=attempt.provider)
-        return answer
+        return completed(answer, attempt)
 
     def record(self, work: Work) -> Record | None:
         """The paid answer of a work; None if it has none yet."""
@@ -121,3 +116,13 @@ class Run:
     def close(self) -> None:
         """Close the journal."""
         self.store.close()
+
+
+def completed(answer: Completion, attempt: Attempt) -> Completion:
+    """An answer with the provider and the counts that its attempt learned later."""
+    if answer.usage is None and attempt.counts is not None:
+        prompt, completion, reasoning = attempt.counts
+        answer = msgspec.structs.replace(answer, usage=Usage(prompt, completion, reasoning, cost=attempt.cost))
+    if not answer.provider and attempt.provider:
+        answer = msgspec.structs.replace(answer, provider=attempt.provider)
+    return answer

@@ -89,6 +89,7 @@ class DatasetState:
     prompts: dict[str, int] = field(default_factory=dict[str, int])
     gone: dict[str, int] = field(default_factory=dict[str, int])
     samples: int = 1
+    thinking: bool | None = None
     quota: Quota = field(default_factory=Quota)
     ended: dict[Verdict, int] = field(default_factory=dict[Verdict, int])
     cost: int = 0
@@ -115,6 +116,7 @@ class State:
     """The run, folded. `apply` one event after the other; nothing else changes it."""
 
     model: str = ""
+    family: str = ""
     money: Money = field(default_factory=Money)
     waste_limit: int | None = None
     datasets: dict[str, DatasetState] = field(default_factory=dict[str, DatasetState])
@@ -166,13 +168,14 @@ def fold(events: Iterable[AnyEvent], state: State | None = None) -> State:
 def _opened(state: State, event: SessionOpened) -> None:
     state.sessions += 1
     state.closed = None
-    state.model = event.model
+    state.model, state.family = event.model, event.family
     state.money = state.money.with_cap(event.cap)
     state.waste_limit = event.waste_limit
     for name, limit in event.quotas.items():
         dataset = state.datasets.setdefault(name, DatasetState())
         dataset.quota = dataset.quota.with_limit(limit)
         dataset.samples = event.samples.get(name, 1)
+        dataset.thinking = event.thinking.get(name, dataset.thinking)
 
 
 def _closed(state: State, event: SessionClosed) -> None:
@@ -279,10 +282,6 @@ def _labelled(state: State, event: Labelled) -> None:
     state.labels[event.attempt] = event.label
 
 
-def _alarm(state: State, event: Alarm) -> None:
-    state.alarms.append(event.detail)
-
-
 _APPLY: dict[type[AnyEvent], Callable[[State, Any], None]] = {
     SessionOpened: _opened,
     SessionClosed: _closed,
@@ -293,5 +292,5 @@ _APPLY: dict[type[AnyEvent], Callable[[State, Any], None]] = {
     Settled: _settled,
     Corrected: _corrected,
     Labelled: _labelled,
-    Alarm: _alarm,
+    Alarm: lambda state, event: state.alarms.append(event.detail),
 }

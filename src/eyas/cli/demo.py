@@ -17,7 +17,7 @@ from pydantic import SecretStr
 from eyas import config as configs
 from eyas import vocab
 from eyas.cli import start
-from eyas.cli.run import finish, plain_progress, watch_signals
+from eyas.cli.run import finish, plain_progress, say_inputs, watch_signals
 from eyas.engine.inputs import load_tokenizer
 from eyas.engine.session import Options, run_config
 from eyas.errors import EyasError, UsageError
@@ -70,7 +70,7 @@ def command(out: Path, seed: int) -> int:
         (out / "RUN.toml").write_text(text, encoding="utf-8")
         config = configs.load(out / "RUN.toml")
         start.allow_open_files(config.limits.in_flight)
-        options = Options(False, watch_signals, plain_progress())
+        options = Options(False, say_inputs, watch_signals, plain_progress())
         ended = start.run_loop(run_config(config, text, SecretStr("sk-demo"), options))
         books = start.run_loop(_books(base_url))
     code = finish(ended, as_json=False, quiet=True)

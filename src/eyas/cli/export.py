@@ -39,11 +39,10 @@ def command(
     min_loss_tokens: int,
     compress: Literal["none", "gz", "zst"],
 ) -> None:
-    r"""Write the answers of RUNDIR as training rows that SpecForge and speculators load unchanged.
+    """Write the answers of RUNDIR as training rows that SpecForge and speculators load unchanged.
 
-    \b
-    strict: rows whose ids agree with all that the API counted
-    loose:  also those that are off by a word, or were not counted
+    --labels strict exports rows whose ids agree with all that the API counted; loose adds those that are off by a word or
+    were not counted.
     """
     config = configs.frozen(rundir)
     options = Options(

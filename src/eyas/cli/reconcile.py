@@ -25,7 +25,7 @@ from eyas.lock import lock
 def command(rundir: Path, write_off: str | None, key_file: Path | None) -> int:
     """Look up what attempts of RUNDIR cost whose outcome is not known, by generation id."""
     config = configs.frozen(rundir)
-    key = start.key(key_file)
+    key = start.key(key_file, needed=write_off is None)
     with lock(rundir):
         done = start.run_loop(reconcile(config, key, load_tokenizer(config), write_off, time.time))
     print(_words(done), file=sys.stderr)
@@ -41,8 +41,10 @@ def _words(done: Reconciled) -> str:
             f"{done.written_off} were written off at their whole reservation: ${usd(done.written_off_cost):.6f}"
         )
     if done.unknown:
-        lines.append(
-            f"{done.unknown} stay unknown with ${usd(done.held):.6f} held ({done.without_id} were cut before the API gave them an "
-            "id, and can only be written off: --write-off all)"
+        never = (
+            f" ({done.without_id} were cut before the API gave them an id: only --write-off ends them)"
+            if done.without_id
+            else ""
         )
+        lines.append(f"{done.unknown} stay unknown with ${usd(done.held):.6f} held{never}")
     return "\n".join(lines)

@@ -13,12 +13,14 @@ import click
 
 from eyas.cli import start
 from eyas.config import RunConfig, load
+from eyas.engine.inputs import Inputs
 from eyas.engine.run import Engine
 from eyas.engine.session import Ended, Options, run_config
 from eyas.errors import UsageError
 from eyas.report.progress import Line, plain, table
 from eyas.report.summary import exit_code, status
-from eyas.types import StopReason
+from eyas.state import State
+from eyas.types import StopReason, Verdict
 
 ASK_ABOVE = 5.0
 """US dollars above which `run` asks first."""
@@ -52,7 +54,7 @@ def command(
     start.allow_open_files(config.limits.in_flight)
     key = start.key(key_file)
     agree(config, yes=yes)
-    options = Options(confirm_removed, watch_signals, None if progress == "none" else plain_progress())
+    options = Options(confirm_removed, say_inputs, watch_signals, None if progress == "none" else plain_progress())
     ended = start.run_loop(run_config(config, config_file.read_text(encoding="utf-8"), key, options))
     return finish(ended, as_json=as_json, quiet=progress == "none")
 
@@ -69,6 +71,18 @@ def agree(config: RunConfig, *, yes: bool) -> None:
     if not sys.stdin.isatty():
         raise UsageError(f"this run may spend up to ${cap:.2f}: add --yes to agree without a terminal")
     click.confirm(f"This run may spend up to ${cap:.2f} in all. Go on?", abort=True, err=True)
+
+
+def say_inputs(inputs: Inputs) -> None:
+    """Say what the sources held, where anything was left out."""
+    if inputs.duplicates or inputs.quarantined:
+        bad = len(inputs.quarantined)
+        first = f"; the first: {plain(inputs.quarantined[0].reason, 160)}" if bad else ""
+        print(
+            f"{len(inputs.prompts)} prompts; {inputs.duplicates} duplicates count once; {bad} rows cannot be asked "
+            f"(quarantine.jsonl in the run directory has file, line and reason){first}",
+            file=sys.stderr,
+        )
 
 
 def watch_signals(engine: Engine) -> None:
@@ -127,9 +141,15 @@ def _advice(ended: Ended, code: int) -> str:
         case _ if code == 5:
             return "some outcomes are unknown; `eyas reconcile RUNDIR` looks them up, --write-off all gives them up"
         case _ if code == 4:
-            return "some works failed or were refused; `eyas show RUNDIR ID` says why"
+            return f"some works failed or were refused; `eyas show RUNDIR ID` says why: {_failed(ended.state)}"
         case _:
             return ""
+
+
+def _failed(state: State) -> str:
+    ended = (Verdict.FAILED, Verdict.REFUSED)
+    keys = [work.key for work, known in state.works.items() if known.verdict in ended]
+    return ", ".join(sorted(keys)[:3]) + (f" and {len(keys) - 3} more" if len(keys) > 3 else "")
 
 
 def plain_progress() -> Callable[[Engine], None]:

@@ -17,7 +17,7 @@ from eyas.ledger import usd
 from eyas.records import Run
 from eyas.state import Attempt
 from eyas.tokens import rebuild
-from eyas.types import Record, Work
+from eyas.types import Record, Usage, Work
 
 
 @click.command("show")
@@ -86,7 +86,7 @@ def _answer(record: Record, run: Run, config: RunConfig) -> dict[str, Any]:
         "content": answer.content,
         "tool_calls": msgspec.to_builtins(answer.tool_calls),
         "finish": answer.finish,
-        "usage": msgspec.to_builtins(answer.usage),
+        "usage": _usage(answer.usage),
         "pieces": msgspec.to_builtins(answer.pieces),
         "first_token_seconds": answer.first_token,
         "seconds": answer.seconds,
@@ -96,6 +96,13 @@ def _answer(record: Record, run: Run, config: RunConfig) -> dict[str, Any]:
         "loss_mask": list(sequence.loss_mask),
         "tokens": [family.vocab.decode([number]) for number in ids],
     }
+
+
+def _usage(usage: Usage | None) -> dict[str, Any] | None:
+    if usage is None:
+        return None
+    figures = msgspec.to_builtins(usage)
+    return {**{k: v for k, v in figures.items() if k != "cost"}, "usd": None if usage.cost is None else usd(usage.cost)}
 
 
 def text(figures: dict[str, Any]) -> str:
@@ -118,6 +125,7 @@ def text(figures: dict[str, Any]) -> str:
     lines += ["", "attempts:"]
     for each in figures["attempts"]:
         cost = "unknown cost" if each["usd"] is None else f"${each['usd']:.6f}"
+        cost += " (written off)" if each["written_off"] else ""
         what = " ".join(part for part in (each["verdict"], each["kind"] or "", inert(each["detail"])) if part)
         lines.append(f"  {each['number']}. {each['endpoint']} {each['generation_id'] or '(no id)'}: {what}, {cost}")
     return "\n".join(lines)

@@ -11,12 +11,13 @@ from eyas import vocab
 from eyas.backends.openrouter import OpenRouter
 from eyas.config import RunConfig
 from eyas.errors import ApiError, EyasError, UsageError
-from eyas.families import Family, Loaded, by_name, guess
+from eyas.families import FAMILIES, Family, Loaded, by_name, guess
 from eyas.prompts import BadRow, DatasetSource, interleave, load
+from eyas.prompts.read import TEXT_PREFIX
 from eyas.providers import catalog
 from eyas.providers.choose import Verdict, verdicts
 from eyas.transport import Deadlines, Request, Transport, fetch
-from eyas.types import Prompt
+from eyas.types import Prompt, Source
 
 _DEADLINES = Deadlines(total=60.0)
 
@@ -37,12 +38,12 @@ class Offer(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """The prompts in the run's order with our own token counts; rows that are no prompts; duplicates by dataset."""
+    """The prompts in the run's order with our own token counts, rows that are no prompts, and duplicates (a count)."""
 
     prompts: tuple[Prompt, ...]
     counts: dict[tuple[str, str], int]
     quarantined: tuple[BadRow, ...]
-    duplicates: dict[str, int]
+    duplicates: int
 
 
 def load_tokenizer(config: RunConfig) -> Tokenizer:
@@ -53,7 +54,9 @@ def load_tokenizer(config: RunConfig) -> Tokenizer:
     """
     name = config.target.family or guess(config.target.model)
     if name is None:
-        raise UsageError(f"[target] family: none is known for the model {config.target.model!r}: set it")
+        raise UsageError(
+            f"[target] family: none is known for the model {config.target.model!r}: set it to one of {', '.join(FAMILIES)}"
+        )
     family = by_name(name)
     spec = config.target.tokenizer or family.tokenizer
     local = config.base / spec
@@ -74,12 +77,14 @@ def read_inputs(config: RunConfig, tokenizer: Tokenizer) -> Inputs:
         try:
             tokens = tokenizer.loaded.count_prompt(prompt.messages, prompt.tools, config.thinking(prompt.dataset))
         except UsageError as error:
-            source = prompt.source
-            bad.append(BadRow(source.file if source else "", source.line if source else 0, str(error), ""))
+            source = prompt.source or Source("", 0)
+            bad.append(
+                BadRow(source.file, source.line, str(error), str(prompt.messages[-1].get("content"))[:TEXT_PREFIX])
+            )
             continue
         prompts.append(prompt)
         counts[prompt.dataset, prompt.id] = tokens
-    return Inputs(tuple(prompts), counts, tuple(bad), {name: each.duplicates for name, each in found.sets.items()})
+    return Inputs(tuple(prompts), counts, tuple(bad), sum(each.duplicates for each in found.sets.values()))
 
 
 def backend_of(config: RunConfig, key: SecretStr) -> OpenRouter:

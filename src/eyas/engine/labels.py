@@ -25,6 +25,7 @@ class Labels:
     thinking: Callable[[str], bool]
     emit: Callable[[Labelled], Awaitable[None]]
     wall: Callable[[], float]
+    now_known: Callable[[Record], Record]
     _waiting: list[Record] = field(default_factory=list[Record])
     _evidence: list[Evidence] = field(default_factory=list[Evidence])
     _habits: dict[str, Habits] = field(default_factory=dict[str, Habits])
@@ -53,14 +54,14 @@ class Labels:
                 continue
             batch, self._waiting = self._waiting[:BATCH], self._waiting[BATCH:]
             await self._emit(await asyncio.to_thread(self._label, batch))
-        await self._emit(await asyncio.to_thread(self._again, self._early))
+        await self._emit(await asyncio.to_thread(self._again, [self.now_known(record) for record in self._early]))
 
     def _label(self, batch: list[Record]) -> dict[int, Label]:
         for record in batch:
             thinking = self.thinking(record.work.dataset)
             key = habit_key(record.completion.provider, thinking=thinking)
             self._seen[key] += 1
-            if self._seen[key] <= KEPT:
+            if self._seen[key] <= KEPT or not record.completion.provider:
                 self._early.append(record)
             if self._seen[key] <= 20 * KEPT:
                 found = evidence(record, self.tokens, thinking)

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from eyas.backends.openrouter import Generation, OpenRouter
-from eyas.errors import EyasError
+from eyas.errors import EyasError, KeyOrCreditsError
 from eyas.events import Corrected
 from eyas.state import Attempt
 from eyas.transport import Deadlines, Transport, fetch
@@ -32,7 +32,11 @@ class Lookups:
     _slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
 
     async def settle(self, attempt: Attempt, waits: tuple[float, ...] = WAITS) -> bool:
-        """Look one attempt up until the API knows it; True if its cost is booked now."""
+        """Look one attempt up until the API knows it; True if its cost is booked now.
+
+        Raises:
+            KeyOrCreditsError: the key is refused.
+        """
         if not attempt.generation_id:
             return False
         for wait in waits:
@@ -59,8 +63,10 @@ class Lookups:
             try:
                 answer = await fetch(self.transport, self.backend.generation(generation_id), DEADLINES)
                 return self.backend.read_generation(*answer)
+            except KeyOrCreditsError:
+                raise
             except EyasError:
-                return None  # unreachable or refused now: the outcome is as unknown as before
+                return None  # unreachable now: the outcome is as unknown as before
 
 
 def correction(attempt: Attempt, found: Generation, at: float) -> Corrected:

@@ -59,7 +59,7 @@ async def reconcile(
         for attempt, outcome, event in left_open(state, run.store, tokenizer.loaded, policy_of(config), thinking):
             await book(msgspec.structs.replace(event, at=wall()), outcome if isinstance(outcome, Completion) else None)
             kept += attempt.answered
-        before = state.unknown()
+        before = state.unknown() if key.get_secret_value() else []
         async with HttpTransport() as transport:
             found = await Lookups(transport, backend_of(config, key), book, wall).settle_all(before, (0.0, *WAITS[:4]))
         cost = sum(attempt.cost or 0 for attempt in before)

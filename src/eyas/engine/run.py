@@ -16,7 +16,7 @@ from eyas.engine.admit import Admission, Admitted, Blocked
 from eyas.engine.attempt import Flight, finish, fly
 from eyas.engine.lookup import Lookups
 from eyas.engine.settle import Books
-from eyas.errors import StorageError
+from eyas.errors import KeyOrCreditsError, StorageError
 from eyas.events import Headers, Intent
 from eyas.plan import sampling
 from eyas.state import Attempt
@@ -140,6 +140,7 @@ class Engine:
             prices=route.prices,
             reserved=reserved,
         )
+        books.state.money.reserve(reserved)  # raises rather than ever pass the cap
         durable = books.emit(intent, body)
         flight = Flight(
             attempt=intent.attempt,
@@ -196,9 +197,16 @@ class Engine:
     def _look_up(self, attempt: Attempt, group: asyncio.TaskGroup) -> None:
         """Find out what an attempt cost, beside the run; without a generation id it stays unknown."""
         if attempt.generation_id and self.books.stopping is None:
-            task = group.create_task(self._lookups.settle(attempt))
+            task = group.create_task(self._find_cost(attempt))
             self._looking.add(task)
             task.add_done_callback(self._looked)
+
+    async def _find_cost(self, attempt: Attempt) -> bool:
+        try:
+            return await self._lookups.settle(attempt)
+        except KeyOrCreditsError as error:
+            self.books.stop(StopReason.KEY, str(error))
+            return False
 
     def _looked(self, task: asyncio.Task[bool]) -> None:
         self._looking.discard(task)

@@ -51,9 +51,10 @@ class Parts:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the caller adds: consent to prompts that vanished, and a listener for the start and for ticks."""
+    """What the caller adds: consent to prompts that vanished; listeners for what was read, the start, and ticks."""
 
     confirm_removed: bool = False
+    on_inputs: Callable[[Inputs], None] | None = None
     on_start: Callable[[Engine], None] | None = None
     on_tick: Callable[[Engine], None] | None = None
 
@@ -74,9 +75,11 @@ async def run_config(config: RunConfig, text: str, key: SecretStr, options: Opti
         UsageError, ApiError, KeyOrCreditsError, LockedError: before anything was spent.
         StorageError: the journal cannot be written or read.
     """
+    backend = backend_of(config, key)
     tokenizer = load_tokenizer(config)
     inputs = read_inputs(config, tokenizer)
-    backend = backend_of(config, key)
+    if options.on_inputs is not None:
+        options.on_inputs(inputs)
     async with HttpTransport() as transport:
         offer = await list_endpoints(config, backend, transport)
         with lock(config.dir):
@@ -94,6 +97,7 @@ async def run(parts: Parts, transport: Transport, options: Options) -> Ended:
     """
     barred = [verdict.endpoint for verdict in parts.offer.verdicts if not verdict.use]
     served = Served(routes(parts.config, allowed(parts.offer.verdicts), barred))
+    _check_size(parts, served)
     with closing(Journal(parts.config.dir)) as journal, closing(Run(parts.config.dir)) as known:
         books = _books(parts, served, World(transport, journal), known.state)
         opened = await _open(parts, books, known, options)
@@ -130,10 +134,7 @@ class _Opened(NamedTuple):
 async def _open(parts: Parts, books: Books, known: Run, options: Options) -> _Opened:
     """Open the session in the journal: settle what a killed one left, note what changed in the sources."""
     config = parts.config
-    if books.state.model not in ("", config.target.model):
-        raise UsageError(
-            f"{config.dir} holds answers of {books.state.model}, RUN.toml asks {config.target.model}: give it another [run] dir"
-        )
+    _check_same(parts, books.state)
     difference = change(books.state, parts.inputs.prompts)
     if difference.removed and not options.confirm_removed:
         name, prompt_id = difference.removed[0]
@@ -149,6 +150,8 @@ async def _open(parts: Parts, books: Books, known: Run, options: Options) -> _Op
             quotas={each.name: config.quota(each.name) for each in config.datasets},
             waste_limit=books.setting.policy.waste_limit,
             samples={each.name: each.samples for each in config.datasets if each.samples != 1},
+            family=parts.tokenizer.family.name,
+            thinking={each.name: config.thinking(each.name) for each in config.datasets},
         )
     )
     unlabelled = known.records_without_label()
@@ -159,6 +162,34 @@ async def _open(parts: Parts, books: Books, known: Run, options: Options) -> _Op
         for work, prompt in owed(config, books.state, parts.inputs.prompts)
     )
     return _Opened(unlabelled + recovered, len(recovered))
+
+
+def _check_same(parts: Parts, state: State) -> None:
+    """Refuse what would make the answers of a run mean something else than when they were bought."""
+    config, family = parts.config, parts.tokenizer.family.name
+    for what, was, now in (("model", state.model, config.target.model), ("family", state.family, family)):
+        if was not in ("", now):
+            raise UsageError(
+                f"{config.dir} holds answers of {what} {was}, RUN.toml asks {now}: give it another [run] dir"
+            )
+    for each in config.datasets:
+        known = state.datasets.get(each.name)
+        if known and known.ended and known.thinking not in (None, config.thinking(each.name)):
+            mode = "on" if known.thinking else "off"
+            raise UsageError(
+                f"dataset {each.name} was asked with thinking {mode} in {config.dir}: name the dataset anew to ask it otherwise"
+            )
+
+
+def _check_size(parts: Parts, served: Served) -> None:
+    """Refuse a max_tokens that no endpoint takes, before anything is asked."""
+    for each in parts.config.datasets:
+        most = parts.config.max_tokens(each.name)
+        if not any(route.serves(0, most, tools=False) for route in served.routes):
+            largest = max(endpoint.max_output or endpoint.context or 0 for endpoint in served.endpoints)
+            raise UsageError(
+                f"dataset {each.name}: no allowed endpoint takes max_tokens = {most}; the largest takes {largest}: lower it"
+            )
 
 
 def _settle_left_open(books: Books, known: Run) -> list[Record]:
@@ -189,7 +220,7 @@ async def _note_prompts(parts: Parts, books: Books, difference: Change) -> None:
 
 async def _fly(books: Books, opened: _Opened, options: Options) -> Ended:
     setting, world = books.setting, books.world
-    labels = Labels(setting.tokens, setting.config.thinking, books.emit, world.wall)
+    labels = Labels(setting.tokens, setting.config.thinking, books.emit, world.wall, books.now_known)
     for record in opened.unlabelled:
         labels.add(record)
     admission = Strict(

@@ -6,6 +6,8 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+import msgspec
+
 from eyas.backends.openrouter import OpenRouter
 from eyas.config import RunConfig
 from eyas.engine.admit import Pool, Quotas
@@ -17,9 +19,10 @@ from eyas.events import Alarm, AnyEvent, Corrected, Headers, Settled
 from eyas.families import Family, Loaded
 from eyas.journal import Log, Payload
 from eyas.ledger import usd
+from eyas.records import completed
 from eyas.state import State
 from eyas.transport import Deadlines, Transport
-from eyas.types import Completion, Outcome, StopReason, Verdict
+from eyas.types import Completion, Outcome, Record, StopReason, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +93,12 @@ class Books:
         durable = self.emit(event)
         self._watch_bill(attempt.id, attempt.tag, event.cost, attempt.reserved)
         return durable
+
+    def now_known(self, record: Record) -> Record:
+        """A record with the provider and the counts that became known after its answer came."""
+        return msgspec.structs.replace(
+            record, completion=completed(record.completion, self.state.attempt(record.attempt))
+        )
 
     def _decide(self, flight: Flight, outcome: Outcome) -> Decision:
         thinking = self.setting.config.thinking(flight.candidate.work.dataset)

@@ -68,16 +68,22 @@ def table(status: dict[str, Any]) -> str:
     share = paid["exported_usd"] / paid["paid_usd"] if paid["paid_usd"] else 0.0
     length = status["length"]
     warning = "; raise max_tokens" if length["share"] > MOST_LENGTH else ""
-    cap = "no cap" if money["cap"] is None else f"cap ${money['cap']:.2f}"
     return "\n".join(
         (
             *columns([head, *rows]),
-            f"money: ${money['settled']:.4f} spent, of it ${money['wasted']:.4f} wasted; ${money['unknown']:.4f} unknown; {cap}",
+            _money(money),
             f"cut at max_tokens: {length['answers']} answers ({length['share']:.1%}), ${length['usd']:.4f}{warning}",
             f"labels (provisional): {labels}",
             f"yield: {share:.1%} of the dollars paid are answers whose ids may be exported (strict)",
         )
     )
+
+
+def _money(money: dict[str, Any]) -> str:
+    cap = "no cap" if money["cap"] is None else f"cap ${money['cap']:.2f}"
+    reserved = f"; ${money['reserved']:.4f} reserved" if money["reserved"] else ""
+    spent = f"${money['settled']:.4f} spent, of it ${money['wasted']:.4f} wasted"
+    return f"money: {spent}; ${money['unknown']:.4f} unknown{reserved}; {cap}"
 
 
 def columns(rows: list[tuple[str, ...]], left: tuple[int, ...] = (0,)) -> list[str]:
