@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import socket
 import ssl
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AbstractAsyncContextManager
@@ -24,6 +25,8 @@ __all__ = ["Deadlines", "HttpTransport", "Request", "Response", "Sink", "Transpo
 
 IDLE = 15.0
 """Seconds after which an idle connection is not used again: the server may be closing it."""
+NAMES = 300.0
+"""Seconds for which the addresses of a name are kept."""
 WATCH = 1.0
 """Seconds between two looks at who has fallen silent."""
 
@@ -83,6 +86,7 @@ class HttpTransport:
     def __init__(self) -> None:
         self._idle: dict[tuple[bool, str, int], list[Connection]] = {}
         self._busy: set[Connection] = set()
+        self._names: dict[str, tuple[float, list[str]]] = {}
         self._tls = ssl.create_default_context()
         self._timer: asyncio.TimerHandle | None = None
         self._due = 0.0
@@ -134,14 +138,32 @@ class HttpTransport:
 
     async def _connect(self, address: Address, deadlines: Deadlines) -> Connection:
         loop = asyncio.get_running_loop()
+        tls, name = (self._tls, address.host) if address.tls else (None, None)
+        failure: Exception = OSError("the name has no address")
         try:
             async with asyncio.timeout(deadlines.connect):
-                _, connection = await loop.create_connection(
-                    lambda: Connection(loop), address.host, address.port, ssl=self._tls if address.tls else None
-                )
-        except (OSError, TimeoutError, ssl.SSLError, ValueError) as error:
-            raise NotSentError(f"no connection to {address.host}:{address.port}: {words(error)}") from None
-        return connection
+                for ip in await self._resolve(address):
+                    try:
+                        _, connection = await loop.create_connection(
+                            lambda: Connection(loop), ip, address.port, ssl=tls, server_hostname=name
+                        )
+                    except OSError as error:
+                        failure = error  # the next address may answer
+                    else:
+                        return connection
+        except (OSError, ValueError) as error:
+            failure = error
+        raise NotSentError(f"no connection to {address.host}:{address.port}: {words(failure)}")
+
+    async def _resolve(self, address: Address) -> list[str]:
+        """The addresses of a name, asked for once in five minutes: not once for each of two thousand connections."""
+        loop = asyncio.get_running_loop()
+        until, found = self._names.get(address.host, (0.0, []))
+        if loop.time() >= until:
+            answers = await loop.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
+            found = list(dict.fromkeys(str(answer[4][0]) for answer in answers))
+            self._names[address.host] = (loop.time() + NAMES, found)
+        return found
 
     def _give_back(self, address: Address, connection: Connection) -> None:
         whole = connection.done.done() and not connection.done.cancelled() and connection.done.exception() is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -35,10 +36,8 @@ class Line:
         tokens = sum(dataset.quota.kept for dataset in state.datasets.values())
         rate = (tokens - self._tokens) / (now - self._when) if self._when else 0.0
         self._next, self._tokens, self._when = now + self.every, tokens, now
-        print(
-            _line(state, in_flight, tokens, rate) + (f" | last: {plain(last_error, 80)}" if last_error else ""),
-            file=self.out,
-        )
+        text = _line(state, in_flight, tokens, rate) + (f" | last: {plain(last_error, 80)}" if last_error else "")
+        print(plain(text, shutil.get_terminal_size().columns - 1) if self.out.isatty() else text, file=self.out)
         self.out.flush()
 
 
