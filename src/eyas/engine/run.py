@@ -156,26 +156,40 @@ class Engine:
         self._tasks[flight.attempt] = group.create_task(self._attempt(flight, body, durable, group))
 
     async def _attempt(self, flight: Flight, body: bytes, durable: Awaitable[None], group: asyncio.TaskGroup) -> None:
-        setting, world = self.books.setting, self.books.world
         try:
             try:
-                await durable
-                outcome = await fly(
-                    flight, world.transport, setting.backend.chat(body), setting.deadlines, setting.backend.failure
-                )
-            except asyncio.CancelledError:
-                if not self._aborted:
-                    raise
-                outcome = finish(flight, INTERRUPTED) if flight.sent else NOT_SENT
-            await self._settle(flight, outcome, group)
+                outcome = await self._outcome(flight, body, durable)
+                decision, settled = self.books.settle(flight, outcome)
+            finally:
+                # The next request need not wait for this one's fsync: its own intent stands behind it in the journal.
+                self._land(flight)
+            await settled
         except StorageError as error:
             self.books.stop(StopReason.STORAGE, str(error))  # a cancelled wait_for may still return: admit nothing more
             raise
-        finally:
-            self.flights.pop(flight.attempt, None)
-            self._tasks.pop(flight.attempt, None)
-            self.books.pace.ended(flight.route.tag, accepted=flight.accepted)
-            self._wake.set()
+        attempt = self.books.state.attempt(flight.attempt)
+        if decision.cost is None:
+            self._look_up(attempt, group)
+        if isinstance(outcome, Completion) and attempt.answered:
+            work, prompt, _ = flight.candidate
+            self.on_answer(Record(work, prompt, outcome, flight.route.tag, decision.cost, flight.attempt))
+
+    async def _outcome(self, flight: Flight, body: bytes, durable: Awaitable[None]) -> Outcome:
+        setting, transport = self.books.setting, self.books.world.transport
+        try:
+            await durable
+            request = setting.backend.chat(body)
+            return await fly(flight, transport, request, setting.deadlines, setting.backend.failure)
+        except asyncio.CancelledError:
+            if not self._aborted:
+                raise
+            return finish(flight, INTERRUPTED) if flight.sent else NOT_SENT
+
+    def _land(self, flight: Flight) -> None:
+        self.flights.pop(flight.attempt, None)
+        self._tasks.pop(flight.attempt, None)
+        self.books.pace.ended(flight.route.tag, accepted=flight.accepted)
+        self._wake.set()
 
     def _headers(self, flight: Flight) -> None:
         if flight.accepted:
@@ -183,16 +197,6 @@ class Engine:
         if flight.generation_id:
             at = self.books.world.wall()
             self.books.emit(Headers(at=at, attempt=flight.attempt, generation_id=flight.generation_id))
-
-    async def _settle(self, flight: Flight, outcome: Outcome, group: asyncio.TaskGroup) -> None:
-        decision, durable = self.books.settle(flight, outcome)
-        await durable
-        attempt = self.books.state.attempt(flight.attempt)
-        if decision.cost is None:
-            self._look_up(attempt, group)
-        if isinstance(outcome, Completion) and attempt.answered:
-            work, prompt, _ = flight.candidate
-            self.on_answer(Record(work, prompt, outcome, flight.route.tag, decision.cost, flight.attempt))
 
     def _look_up(self, attempt: Attempt, group: asyncio.TaskGroup) -> None:
         """Find out what an attempt cost, beside the run; without a generation id it stays unknown."""
