@@ -41,8 +41,9 @@ source = "prompts.jsonl"
 class Sim:
     """A simulator over HTTP."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, pid: int) -> None:
         self.url = url
+        self.pid = pid
         self._root = url.removesuffix("/api/v1")
 
     def state(self) -> dict[str, Any]:
@@ -68,7 +69,7 @@ def simulator(tokenizer: Path, scenario: str = "clean", seed: int = 0, **changes
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
-            yield Sim(process.stdout.readline().strip())
+            yield Sim(process.stdout.readline().strip(), process.pid)
         finally:
             process.terminate()
 
