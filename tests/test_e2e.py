@@ -174,6 +174,7 @@ def test_a_run_keeps_its_meaning(folder: Path, kimi_folder: Path) -> None:
         (folder / "RUN.toml").write_text(text.replace("max_tokens = 1024", "max_tokens = 1024\nthinking = false"))
         changed = kit.eyas(folder, "run", "RUN.toml", "--yes")
         assert (changed.returncode, "thinking on" in changed.stderr) == (2, True), changed.stderr
+        assert "thinking = false" not in (folder / "run" / "run.toml").read_text()  # what was refused is not kept
         kit.write_run(folder, sim, kimi_folder, 4)
         lost = kit.eyas(folder, "run", "RUN.toml", "--yes")
         assert (lost.returncode, "--confirm-removed" in lost.stderr) == (2, True), lost.stderr
@@ -195,3 +196,20 @@ def test_rows_and_bad_rows(folder: Path, kimi_folder: Path) -> None:
         rows = [json.loads(line) for line in (folder / "run" / "quarantine.jsonl").read_text().splitlines()]
         assert [row["line"] for row in rows] == [4, 5]
         assert len(sim.books()) == 3
+
+
+def test_reconcile_with_a_refused_key(folder: Path, kimi_folder: Path) -> None:
+    """Unknown costs cannot be looked up with a refused key: exit 6 and a sentence; a write-off needs no key."""
+    with kit.simulator(kimi_folder, tps=30, length_median=600, slots=0, keys=kit.KEY) as sim:
+        kit.write_run(folder, sim, kimi_folder, 10, in_flight=10)
+        process = kit.start(folder, "run", "RUN.toml", "--yes", "--progress", "none")
+        deadline = time.monotonic() + 60
+        while sim.state()["in_flight"] < 10 and time.monotonic() < deadline:
+            pass
+        kit.kill(process)
+        (folder / "wrong").write_text("sk-wrong")
+        refused = kit.eyas(folder, "reconcile", "run", "--key-file", "wrong")
+        assert (refused.returncode, "refuses the key" in refused.stderr) == (6, True), refused.stderr
+        (folder / "empty").write_text("")
+        written = kit.eyas(folder, "reconcile", "run", "--write-off", "all", "--key-file", "empty")
+        assert (written.returncode, "written off" in written.stderr) == (0, True), written.stderr

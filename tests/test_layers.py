@@ -15,6 +15,7 @@ SRC = Path(eyas.__file__).parent
 ROWS = (
     ("types", "errors"),
     ("events", "ledger", "connection"),
+    ("standing",),
     ("state", "vocab", "transport", "config", "forecast"),
     ("families", "journal"),
     ("records", "lock"),

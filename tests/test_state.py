@@ -244,3 +244,13 @@ def test_a_new_session_changes_cap_and_quotas_only() -> None:
     assert (state.money.settled, state.money.free, state.closed, state.sessions) == (40, -10, None, 2)
     assert state.datasets["A"].quota.met
     assert state.alarms == ["odd"]
+
+
+def test_a_work_is_owed_again_once_its_outcomes_are_known() -> None:
+    """Unknown ends a work only while the outcome is unknown: a look-up or a write-off makes it owed again."""
+    state = started(settled(1, Verdict.UNKNOWN, None, kind=FailureKind.LOST))
+    assert exit_code(state) == 5
+    state.apply(Corrected(at=3.0, attempt=1, cost=7))
+    figures = status(state, running=False)["datasets"]["A"]
+    assert (figures["unknown"], figures["pending"], figures["usd"]) == (0, figures["prompts"], 7e-9)
+    assert next(iter(state.works.values())).owed

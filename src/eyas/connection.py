@@ -135,8 +135,12 @@ class Connection(asyncio.Protocol):
 
     def enough(self, seconds: float) -> None:
         """End the body if it goes on for so long."""
-        done = self.done
-        self._loop.call_later(seconds, lambda: None if done.done() else (self.finish(), self.close()))
+        self._loop.call_later(seconds, self._end, self.done)
+
+    def _end(self, done: asyncio.Future[None]) -> None:
+        if not done.done():
+            done.set_result(None)
+            self.close()
 
     def watch(self, now: float, lag: float) -> None:
         """End a response that fell silent or ran out of time; the loop's own lag is not the server's silence."""

@@ -20,95 +20,11 @@ from eyas.events import (
     SessionOpened,
     Settled,
 )
-from eyas.ledger import Money, Quota
+from eyas.ledger import Money
+from eyas.standing import ANSWERED, Attempt, DatasetState, ProviderState, WorkState
 from eyas.types import FailureKind, Label, StopReason, Verdict, Work
 
-ANSWERED = (Verdict.DONE, Verdict.PARTIAL)
-
-
-@dataclass(slots=True)
-class Attempt:
-    """One purchase. `cost` is None while it is in flight or unknown; `settled` tells the two apart."""
-
-    id: int
-    work: Work
-    number: int
-    tag: str
-    reserved: int
-    generation_id: str = ""
-    settled: Settled | None = None
-    cost: int | None = None
-    counts: tuple[int, int, int | None] | None = None
-    provider: str = ""
-    written_off: bool = False
-
-    @property
-    def open(self) -> bool:
-        """In flight, or left behind by a killed process."""
-        return self.settled is None
-
-    @property
-    def unknown(self) -> bool:
-        """Ended, but what it cost is not known."""
-        return self.settled is not None and self.cost is None
-
-    @property
-    def answered(self) -> bool:
-        """Its tokens count for its work."""
-        return self.settled is not None and self.settled.verdict in ANSWERED
-
-
-@dataclass(slots=True)
-class WorkState:
-    """One work: its last verdict (None: never ended) and the attempt that answered it.
-
-    `tries` counts attempts that failed for free, `numbers` all attempts, `lost` those whose outcome stayed unknown.
-    """
-
-    verdict: Verdict | None = None
-    kind: FailureKind | None = None
-    tries: int = 0
-    numbers: int = 0
-    lost: int = 0
-    answer: int | None = None
-    tokens: int = 0
-
-    @property
-    def owed(self) -> bool:
-        """Whether it is still to be asked."""
-        return self.verdict is None or self.verdict is Verdict.AGAIN
-
-
-@dataclass(slots=True)
-class DatasetState:
-    """One dataset: prompts (id -> our token count), quota, and works by verdict.
-
-    `gone` are prompts that left the sources: the works of theirs that had ended still count.
-    """
-
-    prompts: dict[str, int] = field(default_factory=dict[str, int])
-    gone: dict[str, int] = field(default_factory=dict[str, int])
-    samples: int = 1
-    thinking: bool | None = None
-    quota: Quota = field(default_factory=Quota)
-    ended: dict[Verdict, int] = field(default_factory=dict[Verdict, int])
-    cost: int = 0
-
-    @property
-    def works(self) -> int:
-        """Answers owed in all, ended or not; no fewer than have ended, should `samples` be lowered."""
-        return max(len(self.prompts) * self.samples + sum(self.gone.values()), sum(self.ended.values()))
-
-
-@dataclass(slots=True)
-class ProviderState:
-    """What the endpoint asked under one tag did."""
-
-    name: str = ""
-    answers: int = 0
-    output_tokens: int = 0
-    cost: int = 0
-    failures: dict[FailureKind, int] = field(default_factory=dict[FailureKind, int])
+__all__ = ["ANSWERED", "Attempt", "DatasetState", "ProviderState", "State", "WorkState", "fold"]
 
 
 @dataclass(slots=True)
@@ -276,6 +192,15 @@ def _corrected(state: State, event: Corrected) -> None:
     provider = state.providers[attempt.tag]
     provider.cost += change
     provider.name = provider.name or event.provider
+    _owe_again(state, attempt.work)
+
+
+def _owe_again(state: State, work: Work) -> None:
+    """A work that ended as unknown is owed again once no outcome of it is unknown any more."""
+    known = state.work(work)
+    if known.verdict is Verdict.UNKNOWN and not any(attempt.work == work for attempt in state.unknown()):
+        known.verdict = Verdict.AGAIN
+        state.datasets[work.dataset].ended[Verdict.UNKNOWN] -= 1
 
 
 def _labelled(state: State, event: Labelled) -> None:

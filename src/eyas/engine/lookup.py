@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from typing import Any, cast
 
 from eyas.backends.openrouter import Generation, OpenRouter
 from eyas.errors import EyasError, KeyOrCreditsError
@@ -52,10 +53,14 @@ class Lookups:
         """Look many up; how many costs are booked now.
 
         Raises:
+            KeyOrCreditsError: the key is refused.
             StorageError: the journal failed.
         """
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(self.settle(attempt, waits)) for attempt in attempts]
+        try:
+            async with asyncio.TaskGroup() as group:
+                tasks = [group.create_task(self.settle(attempt, waits)) for attempt in attempts]
+        except* EyasError as errors:
+            raise first_error(errors) from None
         return sum(task.result() for task in tasks)
 
     async def _ask(self, generation_id: str) -> Generation | None:
@@ -72,3 +77,11 @@ class Lookups:
 def correction(attempt: Attempt, found: Generation, at: float) -> Corrected:
     """The event that books what a look-up found."""
     return Corrected(at=at, attempt=attempt.id, cost=found.cost, counts=found.counts, provider=found.provider)
+
+
+def first_error(errors: BaseExceptionGroup[BaseException]) -> BaseException:
+    """The first error of a task group's, out of the groups around it."""
+    found: Any = errors
+    while isinstance(found, BaseExceptionGroup):
+        found = cast("Any", found).exceptions[0]
+    return found

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from eyas.backends.openrouter import Ask
 from eyas.engine.admit import Admission, Admitted, Blocked
 from eyas.engine.attempt import Flight, finish, fly
-from eyas.engine.lookup import Lookups
+from eyas.engine.lookup import Lookups, first_error
 from eyas.engine.settle import Books
 from eyas.errors import KeyOrCreditsError, StorageError
 from eyas.events import Headers, Intent
@@ -78,7 +78,7 @@ class Engine:
                 for task in self._looking:
                     task.cancel()
         except* StorageError as errors:
-            raise _first(errors) from None
+            raise first_error(errors) from None
         return reason
 
     async def _loop(self, group: asyncio.TaskGroup) -> StopReason:
@@ -255,10 +255,3 @@ class Engine:
         if blocked.money:
             return StopReason.CAP
         return StopReason.OWED if blocked.room and not self.admission.servable() else None
-
-
-def _first(errors: BaseExceptionGroup[StorageError]) -> BaseException:
-    found: BaseException = errors
-    while isinstance(found, BaseExceptionGroup):
-        found = found.exceptions[0]
-    return found

@@ -40,13 +40,14 @@ from eyas.types import Completion, Record, StopReason, Verdict
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What a session is made of; all of it was read and checked before."""
+    """What a session is made of; all of it was read and checked before. `text` is RUN.toml's, kept in the run."""
 
     config: RunConfig
     backend: OpenRouter
     tokenizer: Tokenizer
     inputs: Inputs
     offer: Offer
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +84,7 @@ async def run_config(config: RunConfig, text: str, key: SecretStr, options: Opti
     async with HttpTransport() as transport:
         offer = await list_endpoints(config, backend, transport)
         with lock(config.dir):
-            freeze(config, text)
-            write_quarantine(config.dir / "quarantine.jsonl", inputs.quarantined)
-            return await run(Parts(config, backend, tokenizer, inputs, offer), transport, options)
+            return await run(Parts(config, backend, tokenizer, inputs, offer, text), transport, options)
 
 
 async def run(parts: Parts, transport: Transport, options: Options) -> Ended:
@@ -142,6 +141,9 @@ async def _open(parts: Parts, books: Books, known: Run, options: Options) -> _Op
             f"{len(difference.removed)} prompts of this run are no longer in its sources ({name}/{prompt_id} for one): put "
             "them back, or run again with --confirm-removed; answers that they have stay in the run"
         )
+    if parts.text:
+        freeze(config, parts.text)
+        write_quarantine(config.dir / "quarantine.jsonl", parts.inputs.quarantined)
     books.emit(
         SessionOpened(
             at=books.world.wall(),
@@ -157,10 +159,16 @@ async def _open(parts: Parts, books: Books, known: Run, options: Options) -> _Op
     unlabelled = known.records_without_label()
     recovered = _settle_left_open(books, known)
     await _note_prompts(parts, books, difference)
+    counts = parts.inputs.counts
     books.pool = Pool.of(
-        Candidate(work, prompt, parts.inputs.counts[work.dataset, work.prompt_id])
+        Candidate(work, prompt, counts[work.dataset, work.prompt_id])
         for work, prompt in owed(config, books.state, parts.inputs.prompts)
     )
+    prompts = {(prompt.dataset, prompt.id): prompt for prompt in parts.inputs.prompts}
+    for work in {attempt.work for attempt in books.state.unknown()}:
+        name = (work.dataset, work.prompt_id)
+        if books.state.work(work).verdict is Verdict.UNKNOWN and name in prompts:
+            books.held[work] = Candidate(work, prompts[name], counts[name])
     return _Opened(unlabelled + recovered, len(recovered))
 
 

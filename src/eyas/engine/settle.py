@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import msgspec
 
 from eyas.backends.openrouter import OpenRouter
 from eyas.config import RunConfig
-from eyas.engine.admit import Pool, Quotas
+from eyas.engine.admit import Candidate, Pool, Quotas
 from eyas.engine.attempt import Flight
 from eyas.engine.pace import Pace
 from eyas.engine.retry import Case, Decision, Effect, Policy, decide
@@ -22,7 +22,7 @@ from eyas.ledger import usd
 from eyas.records import completed
 from eyas.state import State
 from eyas.transport import Deadlines, Transport
-from eyas.types import Completion, Outcome, Record, StopReason, Verdict
+from eyas.types import Completion, Outcome, Record, StopReason, Verdict, Work
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,10 @@ class Setting:
 
 @dataclass(slots=True)
 class Books:
-    """The run's state, and everything that an outcome touches. The one place that emits events while requests fly."""
+    """The run's state, and everything that an outcome touches. The one place that emits events while requests fly.
+
+    `held` are works that ended as unknown: they are asked again when a look-up makes their outcomes known.
+    """
 
     world: World
     setting: Setting
@@ -58,6 +61,7 @@ class Books:
     pool: Pool
     quotas: Quotas
     pace: Pace
+    held: dict[Work, Candidate] = field(default_factory=dict[Work, Candidate])
     last_error: str = ""
     stopping: StopReason | None = None
     stop_detail: str = ""
@@ -83,6 +87,8 @@ class Books:
         self._take_effect(flight, decision)
         if decision.verdict is Verdict.AGAIN:
             self.pool.put_back(flight.candidate, flight.route.tag if decision.effect is Effect.AVOID else "")
+        if decision.verdict is Verdict.UNKNOWN:
+            self.held[flight.candidate.work] = flight.candidate
         if decision.verdict is Verdict.DONE:
             self.quotas.lengths[flight.candidate.work.dataset].add(decision.tokens)
         return decision, durable
@@ -91,6 +97,8 @@ class Books:
         """Book a cost that became known later; awaiting means durable."""
         attempt = self.state.attempt(event.attempt)
         durable = self.emit(event)
+        if attempt.work in self.held and self.state.work(attempt.work).owed:
+            self.pool.put_back(self.held.pop(attempt.work))
         self._watch_bill(attempt.id, attempt.tag, event.cost, attempt.reserved)
         return durable
 

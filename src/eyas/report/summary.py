@@ -73,7 +73,8 @@ def _state(state: State, *, running: bool) -> str:
         return "running"
     if state.closed is None or state.closed in _STOPPED:
         return "stopped"
-    owed = state.closed is not StopReason.COMPLETE or state.unknown()
+    pending = any(d.works > sum(d.ended.values()) and not d.quota.met for d in state.datasets.values())
+    owed = state.closed is not StopReason.COMPLETE or state.unknown() or pending
     return "partial" if owed or _count(state, Verdict.FAILED) or _count(state, Verdict.UNKNOWN) else "complete"
 
 
