@@ -5,10 +5,10 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 
 from eyas.errors import UsageError
-from eyas.families.base import Channel, Family, Loaded, Part
+from eyas.families.base import Channel, Family, Loaded, Part, Shift
 from eyas.families.kimi import KimiK25
 
-__all__ = ["FAMILIES", "Channel", "Family", "Loaded", "Part", "by_name", "guess"]
+__all__ = ["FAMILIES", "Channel", "Family", "Loaded", "Part", "Shift", "by_name", "guess"]
 
 FAMILIES: dict[str, Family] = {
     "kimi-k2.5": KimiK25(),

@@ -20,6 +20,15 @@ class Channel(StrEnum):
     CONTENT = "content"
     TOOL_ID = "tool_id"
     ARGUMENTS = "arguments"
+    FORM = "form"
+
+
+class Shift(msgspec.Struct, frozen=True):
+    """A known way in which an API counts otherwise than the template: what it adds to the prompt and to the answer."""
+
+    name: str
+    prompt: int = 0
+    answer: int = 0
 
 
 class Part(msgspec.Struct, frozen=True):
@@ -27,7 +36,8 @@ class Part(msgspec.Struct, frozen=True):
 
     Attributes:
         text: verbatim text, or the special's spelling.
-        channel: None for a special id.
+        channel: None for a special id; FORM for text that the model samples and no API delivers, such as the name of
+            a channel or a newline that the server's parser eats.
         token: the special id; None for a text.
     """
 
@@ -60,6 +70,10 @@ class Loaded(Protocol):
 
     def count_prompt(self, messages: Sequence[Message], tools: Sequence[dict[str, Any]], thinking: bool) -> int:
         """How many ids `prompt_ids` gives."""
+        ...
+
+    def shifts(self, thinking: bool) -> tuple[Shift, ...]:
+        """Ways of counting with a known cause, the plainest first: `<think>` on the other side, a BOS left out."""
         ...
 
     def parts(self, completion: Completion, thinking: bool) -> tuple[Part, ...]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 from eyas.errors import UsageError
-from eyas.families.base import Channel, Loaded, Part
+from eyas.families.base import Channel, Loaded, Part, Shift
 from eyas.types import Completion, Finish, Message, ToolCall
 from eyas.vocab import Layout, Vocab
 
@@ -144,6 +144,10 @@ class LoadedKimi:
     def count_prompt(self, messages: Sequence[Message], tools: Sequence[dict[str, Any]], thinking: bool) -> int:
         """How many ids the prompt has."""
         return len(self.prompt_ids(messages, tools, thinking))
+
+    def shifts(self, thinking: bool) -> tuple[Shift, ...]:
+        """Moonshot AI counts `<think>` as the answer's, though the template gives it (recorded exchange)."""
+        return (Shift("<think> counted in the completion", -1, 1),) if thinking else ()
 
     def parts(self, completion: Completion, thinking: bool) -> tuple[Part, ...]:
         """What the model sampled: R `</think>` C, the tool section, `<|im_end|>`; without thinking from C on.
