@@ -9,11 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eyas.families import Loaded
-from eyas.tokens import Cut, End, Evidence, Habits, evidence, habit_key, learn
+from eyas.families import Loaded, Shift
+from eyas.tokens import PLAIN, Cut, End, Evidence, Habits, evidence, habit_key, learn
 from eyas.types import Finish, Record
 
 Make = Callable[..., Record]
+
+THINK = Shift("<think> counted in the completion", -1, 1)
 
 
 def _item(way: Habits, number: int, **changes: object) -> Evidence:
@@ -22,7 +24,7 @@ def _item(way: Habits, number: int, **changes: object) -> Evidence:
     whole, trimmed = number, number - number % 2
     values: dict[str, object] = {
         "key": "P",
-        "prompt_off": way.prompt_offset,
+        "prompt_off": way.counting.prompt,
         "counted": way.expected(trimmed if way.artefact_space else whole, stop=stop),
         "stop": stop,
         "whole": whole,
@@ -34,6 +36,7 @@ def _item(way: Habits, number: int, **changes: object) -> Evidence:
         "edges": dict.fromkeys(End, False),
         "tools": False,
         "reasoning_off": 1,
+        "shifts": (THINK,),
     }
     return Evidence(**{**values, **changes})  # pyright: ignore[reportArgumentType]
 
@@ -51,11 +54,11 @@ def test_recorded_providers(kimi: Loaded, recorded: dict[str, Record]) -> None:
         "ModelRun": (1, 1),
         "Moonshot AI": (1, 1),
     }
-    assert {n: (h.think_counted, h.stop_counted, h.artefact_space, h.reasoning_count) for n, h in found.items()} == {
-        "Chutes": ("prompt", True, False, "R+1"),
-        "Inceptron": ("prompt", False, False, "R+1"),
-        "ModelRun": ("prompt", False, True, "other"),
-        "Moonshot AI": ("completion", True, False, "other"),
+    assert {n: (h.counting, h.stop_counted, h.artefact_space, h.reasoning_count) for n, h in found.items()} == {
+        "Chutes": (PLAIN, True, False, "R+1"),
+        "Inceptron": (PLAIN, False, False, "R+1"),
+        "ModelRun": (PLAIN, False, True, "other"),
+        "Moonshot AI": (THINK, True, False, "other"),
     }
     assert [found[n].cut for n in sorted(found)] == [Cut.TOKEN, Cut.UNKNOWN, Cut.BURST, Cut.UNKNOWN]
     assert [sorted(found[n].open) for n in sorted(found)] == [[], [], [], [End.CONTENT_END, End.REASONING_END]]
@@ -64,16 +67,16 @@ def test_recorded_providers(kimi: Loaded, recorded: dict[str, Record]) -> None:
     }
 
 
-WAYS = tuple(product(("prompt", "completion"), (True, False), (True, False)))
+WAYS = tuple(product((PLAIN, THINK), (True, False), (True, False)))
 
 
 @pytest.mark.parametrize(("think", "stop", "artefact"), WAYS)
-def test_every_way_of_counting_is_found(think: str, stop: bool, artefact: bool) -> None:
+def test_every_way_of_counting_is_found(think: Shift, stop: bool, artefact: bool) -> None:
     """Each combination of the switches is learned from answers that show it, a few wrong ones notwithstanding."""
-    way = Habits(think_counted=think, stop_counted=stop, artefact_space=artefact)
+    way = Habits(counting=think, stop_counted=stop, artefact_space=artefact)
     items = [_item(way, n) for n in range(10, 40)] + [_item(way, 50, counted=1) for _ in range(5)]
     found = _learned(items)
-    assert (found.think_counted, found.stop_counted, found.artefact_space) == (think, stop, artefact)
+    assert (found.counting, found.stop_counted, found.artefact_space) == (think, stop, artefact)
     assert (found.answers, found.explained) == (35, 30)
 
 

@@ -29,7 +29,7 @@ from eyas.types import (
 Make = Callable[..., Record]
 
 NO_ENDS: frozenset[End] = frozenset()
-TOKEN = {"P": Habits(answers=40, explained=40, cut=Cut.TOKEN, open=NO_ENDS, keeps_arguments=True)}
+TOKEN = {"P": Habits(answers=40, explained=40, cut=Cut.TOKEN, proves=True, open=NO_ENDS, keeps_arguments=True)}
 CUT = Failure(FailureKind.CUT, Billed.YES, "the stream ended early")
 
 
@@ -205,7 +205,7 @@ def test_partial_answers(kimi: Loaded, answer: Make) -> None:
     for cut in (Cut.BURST, Cut.ANYWHERE, Cut.UNKNOWN):
         for counted in (None, 50):
             record = answer(pieces, counted=counted, **more)
-            assert rebuild(record, kimi, _habits(cut=cut), thinking=True).label is Label.UNCOUNTED
+            assert rebuild(record, kimi, _habits(cut=cut, proves=False), thinking=True).label is Label.UNCOUNTED
     long = answer([*pieces, " and so"], counted=None, **more)
     assert rebuild(long, kimi, TOKEN, thinking=True).label is Label.UNCOUNTED
     assert evidence(answer(pieces, counted=50, **more), kimi, thinking=True) is None

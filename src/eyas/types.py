@@ -176,6 +176,7 @@ class Completion(msgspec.Struct, frozen=True):
         cut: why the stream did not end cleanly; None for a complete answer.
         pieces: None for an answer that was not streamed.
         token_ids, prompt_ids: from an engine that returns them.
+        token_bytes: bytes of each sampled token from a list of logprobs, in order, all channels as they came.
         first_token, seconds: seconds from the send to the first token and to the end.
         extra: what was not parsed, never the whole stream.
     """
@@ -192,6 +193,7 @@ class Completion(msgspec.Struct, frozen=True):
     cut: Failure | None = None
     token_ids: tuple[int, ...] | None = None
     prompt_ids: tuple[int, ...] | None = None
+    token_bytes: tuple[bytes, ...] | None = None
     first_token: float | None = None
     seconds: float = 0.0
     extra: dict[str, Any] = {}

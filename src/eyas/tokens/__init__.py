@@ -2,7 +2,21 @@
 
 from __future__ import annotations
 
-from eyas.tokens.calibrate import Cut, End, Evidence, Habits, habit_key, learn
-from eyas.tokens.rebuild import SPELLED, evidence, label, rebuild
+from eyas.tokens.calibrate import learn
+from eyas.tokens.evidence import evidence
+from eyas.tokens.habits import PLAIN, Cut, End, Evidence, Habits, habit_key
+from eyas.tokens.rebuild import SPELLED, label, rebuild
 
-__all__ = ["SPELLED", "Cut", "End", "Evidence", "Habits", "evidence", "habit_key", "label", "learn", "rebuild"]
+__all__ = [
+    "PLAIN",
+    "SPELLED",
+    "Cut",
+    "End",
+    "Evidence",
+    "Habits",
+    "evidence",
+    "habit_key",
+    "label",
+    "learn",
+    "rebuild",
+]

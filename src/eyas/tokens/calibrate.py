@@ -6,12 +6,13 @@ the completion, whether the stop token is counted, and whether a space at the en
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from enum import StrEnum
 from itertools import product
 
 import msgspec
+
+from eyas.tokens.habits import PLAIN, Cut, End, Evidence, Habits, instant
 
 _SURE_ANSWERS = 30
 """So many answers without whitespace at an end of a text say something: the provider strips it, or the model has none."""
@@ -23,100 +24,15 @@ _SURE_PIECES = 32
 """Fewer streamed pieces say nothing of where a stream is cut."""
 
 _MOST = 0.9
+_HALF = 0.5
+_JUDGED = 10
+"""So many answers are needed to distrust a provider whose counts do not agree."""
 
+_LOST = 4
+"""A server that strips whitespace loses at most about so many tokens of an answer."""
 
-_INSTANT = " (instant)"
-
-
-class Cut(StrEnum):
-    """Where a provider cuts its stream: at each token, after some whole tokens, or anywhere in the text."""
-
-    TOKEN = "token"  # noqa: S105  # no password
-    BURST = "burst"
-    ANYWHERE = "anywhere"
-    UNKNOWN = "unknown"
-
-
-class End(StrEnum):
-    """An end of a text of an answer, where a server may take whitespace off."""
-
-    REASONING_START = "reasoning_start"
-    REASONING_END = "reasoning_end"
-    CONTENT_START = "content_start"
-    CONTENT_END = "content_end"
-
-
-class Habits(msgspec.Struct, frozen=True):
-    """How one provider counts and cuts, in one mode.
-
-    Attributes:
-        answers: how many answers it was learned from.
-        explained: how many of them it explains exactly.
-        think_counted: where `<think>` is counted, "prompt" or "completion".
-        stop_counted: whether completion_tokens counts the stop token.
-        artefact_space: whether a space at the end of the reasoning was added by the server.
-        cut: where the stream is cut.
-        stripped: ends of texts where the provider takes whitespace off, since other providers' answers have it there.
-        open: ends of texts of which that is not known yet.
-        keeps_arguments: whether tool arguments arrive as sampled; None: no tool call seen.
-        reasoning_count: what reasoning_tokens counts: "R", "R+1" (with `</think>`), "other" or "unknown".
-    """
-
-    answers: int = 0
-    explained: int = 0
-    think_counted: str = "prompt"
-    stop_counted: bool = True
-    artefact_space: bool = False
-    cut: Cut = Cut.UNKNOWN
-    stripped: frozenset[End] = frozenset()
-    open: frozenset[End] = frozenset(End)
-    keeps_arguments: bool | None = None
-    reasoning_count: str = "unknown"
-
-    @property
-    def prompt_offset(self) -> int:
-        """What usage.prompt_tokens is to the rendered prompt: 0, or -1 where `<think>` is counted as an answer's token."""
-        return 0 if self.think_counted == "prompt" else -1
-
-    def expected(self, total: int, *, stop: bool) -> int:
-        """The completion_tokens that an answer of `total` ids has, the stop token (if `stop`) among them."""
-        return total - (stop and not self.stop_counted) - self.prompt_offset
-
-
-class Evidence(msgspec.Struct, frozen=True):
-    """What one answer says about its provider; all counts are tokens.
-
-    Attributes:
-        key: provider and mode, see `habit_key`.
-        prompt_off: usage.prompt_tokens minus the rendered prompt.
-        counted: usage.completion_tokens.
-        stop: whether the answer ended by its stop token.
-        whole, pieced: ids of the answer when its texts are encoded whole, or piece by piece; None: not tried.
-        whole_trimmed, pieced_trimmed: the same without a space at the end of the reasoning.
-        pieces, singles: streamed pieces, and how many of them are one vocabulary entry.
-        edges: for each end of a text that is not empty, whether whitespace stands there.
-        tools: whether it calls tools.
-        reasoning_off: usage.reasoning_tokens minus the ids of the reasoning; None: not said, or no reasoning.
-    """
-
-    key: str
-    prompt_off: int
-    counted: int
-    stop: bool
-    whole: int | None
-    pieced: int | None
-    whole_trimmed: int | None
-    pieced_trimmed: int | None
-    pieces: int
-    singles: int
-    edges: dict[End, bool]
-    tools: bool
-    reasoning_off: int | None
-
-
-def habit_key(provider: str, *, thinking: bool) -> str:
-    """The name under which habits are kept: the provider's display name; instant mode is counted apart."""
-    return provider if thinking else provider + _INSTANT
+_EXCEPTIONS = 0.001
+"""So many plain answers whose pieces are no tokens are faults of the line, not the way of the provider."""
 
 
 def learn(evidence: Iterable[Evidence]) -> dict[str, Habits]:
@@ -130,20 +46,6 @@ def learn(evidence: Iterable[Evidence]) -> dict[str, Habits]:
     ways = {key: _counting(group) for key, group in groups.items()}
     ends = _learn_ends(groups, {key for key, way in ways.items() if way.artefact_space})
     return {key: _learn_one(groups[key], ways[key], ends[key]) for key in sorted(groups)}
-
-
-def habits_for(habits: Mapping[str, Habits], provider: str, *, thinking: bool) -> Habits:
-    """The habits of a provider, the defaults if nothing was learned of it."""
-    return habits.get(habit_key(provider, thinking=thinking), _PLAIN)
-
-
-_PLAIN = Habits()
-
-_SWITCHES = tuple(
-    Habits(think_counted=think, stop_counted=stop, artefact_space=artefact)
-    for artefact, stop, think in product((False, True), (True, False), ("prompt", "completion"))
-)
-"""All ways of counting, the plainest first."""
 
 
 class _Seen(msgspec.Struct):
@@ -166,7 +68,7 @@ def _learn_ends(groups: Mapping[str, Sequence[Evidence]], artefacts: set[str]) -
         seen[key][End.REASONING_END] = _Seen()
     found: dict[str, _Ends] = {}
     for key, own in seen.items():
-        peers = [seen[other] for other in seen if other != key and _instant(other) == _instant(key)]
+        peers = [seen[other] for other in seen if other != key and instant(other) == instant(key)]
         others = {
             end: _Seen(sum(peer[end].white for peer in peers), sum(peer[end].texts for peer in peers)) for end in End
         }
@@ -196,53 +98,88 @@ def _state(own: _Seen, others: _Seen, *, keeps_some: bool) -> bool | None:
     return False if not others.texts and own.texts >= _SURE_ANSWERS else None
 
 
-def _instant(key: str) -> bool:
-    return key.endswith(_INSTANT)
-
-
-def _learn_one(group: Sequence[Evidence], switches: Habits, ends: _Ends) -> Habits:
-    explained = [item for item in group if _explains(switches, item)]
-    tools = [_explains(switches, item) for item in group if item.tools]
+def _learn_one(group: Sequence[Evidence], way: Habits, ends: _Ends) -> Habits:
+    agreed = [item for item in group if item.prompt_off == way.counting.prompt]
+    explained = [item for item in agreed if _explains(way, item)]
+    tools = [_explains(way, item) for item in group if item.tools]
+    cut = _cut(way, agreed)
     return msgspec.structs.replace(
-        switches,
+        way,
         answers=len(group),
         explained=len(explained),
-        cut=_cut(switches, explained),
+        cut=cut,
+        proves=cut is Cut.TOKEN and _proves(way, agreed),
         stripped=ends[0],
         open=ends[1],
         keeps_arguments=sum(tools) >= _MOST * len(tools) if tools else None,
+        prompt_form=_form(group),
         reasoning_count=_reasoning_count(explained),
+        hidden=_hidden(group, way),
+        trusted=_trusted(group, agreed, way),
     )
 
 
 def _counting(group: Sequence[Evidence]) -> Habits:
     """The switches that explain most answers; max() keeps the first of equals, so the plainest win a tie."""
-    return max(_SWITCHES, key=lambda way: sum(_explains(way, item) for item in group))
+    shifts = (PLAIN, *group[0].shifts)
+    ways = [
+        Habits(counting=shift, stop_counted=stop, artefact_space=artefact)
+        for artefact, stop, shift in product((False, True), (True, False), shifts)
+    ]
+    return max(ways, key=lambda way: sum(_explains(way, item) for item in group))
 
 
 def _explains(way: Habits, item: Evidence) -> bool:
-    return item.prompt_off == way.prompt_offset and (_by_pieces(way, item) or _by_whole(way, item))
+    return item.prompt_off == way.counting.prompt and 0 in (_off_pieces(way, item), _off_whole(way, item))
 
 
-def _by_pieces(way: Habits, item: Evidence) -> bool:
+def _off_pieces(way: Habits, item: Evidence) -> int | None:
+    """What the API counted beyond the pieces; None if they are not known."""
     total = item.pieced_trimmed if way.artefact_space else item.pieced
-    return total is not None and item.counted == way.expected(total, stop=item.stop)
+    return None if total is None else item.counted - way.expected(total, stop=item.stop)
 
 
-def _by_whole(way: Habits, item: Evidence) -> bool:
+def _off_whole(way: Habits, item: Evidence) -> int | None:
     total = item.whole_trimmed if way.artefact_space else item.whole
-    return total is not None and item.counted == way.expected(total, stop=item.stop)
+    return None if total is None else item.counted - way.expected(total, stop=item.stop)
 
 
-def _cut(way: Habits, explained: Sequence[Evidence]) -> Cut:
-    """Where the stream is cut: where pieces are whole tokens, their sum is the count of nearly every answer."""
-    streamed = [item for item in explained if item.pieces > 1]
+def _cut(way: Habits, agreed: Sequence[Evidence]) -> Cut:
+    """Where the stream is cut: pieces of whole tokens never add up to more than the count, unless text was rewritten."""
+    streamed = [item for item in agreed if item.pieces > 1 and not item.tools]
     pieces = sum(item.pieces for item in streamed)
     if pieces < _SURE_PIECES:
         return Cut.UNKNOWN
-    if sum(_by_pieces(way, item) for item in streamed) < _MOST * len(streamed):
+    fits = sum(0 <= (_off_pieces(way, item) or 0) <= _LOST for item in streamed)
+    if fits < _MOST * len(streamed):
         return Cut.ANYWHERE
     return Cut.TOKEN if sum(item.singles for item in streamed) >= _MOST * pieces else Cut.BURST
+
+
+def _proves(way: Habits, agreed: Sequence[Evidence]) -> bool:
+    """Whether every plain answer has one token a piece; a gateway that cuts at words shows itself by split words."""
+    plain = [item for item in agreed if item.pieces > 1 and item.ascii and not item.tools]
+    odd = sum(not (item.pieces == item.singles and _off_pieces(way, item) == 0) for item in plain)
+    return len(plain) >= _SURE_ANSWERS and odd <= _EXCEPTIONS * len(plain)
+
+
+def _form(group: Sequence[Evidence]) -> str:
+    forms = Counter(item.form for item in group if item.form is not None)
+    return max(sorted(forms), key=forms.__getitem__) if forms else ""
+
+
+def _hidden(group: Sequence[Evidence], way: Habits) -> int:
+    """The offset that nearly all prompts have, if it has no known cause."""
+    off, times = Counter(item.prompt_off for item in group).most_common(1)[0]
+    return off if off != way.counting.prompt and len(group) >= _JUDGED and times >= _MOST * len(group) else 0
+
+
+def _trusted(group: Sequence[Evidence], agreed: Sequence[Evidence], way: Habits) -> bool:
+    if len(group) < _JUDGED:
+        return True
+    offs = [(_off_pieces(way, item), _off_whole(way, item)) for item in agreed]
+    fits = sum(any(off is not None and abs(off) <= _LOST for off in pair) for pair in offs)
+    return fits >= _HALF * len(group)
 
 
 def _reasoning_count(explained: Sequence[Evidence]) -> str:

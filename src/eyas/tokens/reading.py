@@ -1,19 +1,16 @@
-"""Readings of one record: the ids of its prompt, and of its answer whole or piece by piece (pure)."""
+"""Readings of one answer: its ids, encoded whole or piece by piece (pure)."""
 
 from __future__ import annotations
 
-import json
 import re
 import zlib
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Sequence
 from itertools import accumulate, pairwise
-from typing import Any, cast
 
 import msgspec
 
-from eyas.errors import UsageError
 from eyas.families import Channel, Loaded, Part
-from eyas.types import Completion, Finish, Message, Pieces, Record
+from eyas.types import Completion, Finish, Pieces
 from eyas.vocab import Vocab
 
 _UNREADABLE = re.compile("[\ufffd\ud800-\udfff]")
@@ -21,14 +18,6 @@ _UNREADABLE = re.compile("[\ufffd\ud800-\udfff]")
 _TAIL = 4096
 _LOOP = 40
 """A tail that packs so many times smaller says the same again and again; tables and code stay below a fifth of it."""
-
-
-class Prompt(msgspec.Struct, frozen=True):
-    """A rendered prompt. `off` is usage.prompt_tokens minus its length, None without usage; `reason`: what is amiss."""
-
-    ids: list[int]
-    off: int | None
-    reason: str = ""
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -54,40 +43,14 @@ class Answer(msgspec.Struct, frozen=True):
         return sum(len(ids) for part, ids in zip(self.parts, self.ids, strict=True) if part.channel is channel)
 
 
-def read_prompt(record: Record, family: Loaded, *, thinking: bool, offsets: Collection[int]) -> Prompt:
-    """Ids of a record's prompt; if the API's count is off, in the form that a server re-dumping arguments sees.
-
-    Args:
-        record: the answer and its prompt.
-        family: the family of the model.
-        thinking: the mode it was asked in.
-        offsets: differences to the API's count that have a known cause.
-    """
-    prompt, usage = record.prompt, record.completion.usage
-    try:
-        ids = family.prompt_ids(prompt.messages, prompt.tools, thinking)
-        off = None if usage is None else usage.prompt_tokens - len(ids)
-        if off is None or off in offsets:
-            return Prompt(ids, off)
-        redumped = _redumped(prompt.messages)
-        if redumped is not None and usage is not None:
-            other = family.prompt_ids(redumped, prompt.tools, thinking)
-            if usage.prompt_tokens - len(other) in offsets:
-                return Prompt(other, usage.prompt_tokens - len(other))
-    except UsageError as error:
-        return Prompt([], None, str(error))
-    return Prompt(ids, off, f"the API counted {off:+d} prompt tokens more than the template gives")
+def ended(completion: Completion) -> bool:
+    """Whether the model sampled its stop token."""
+    return completion.finish in (Finish.STOP, Finish.TOOL_CALLS)
 
 
-def spells_special(record: Record, vocab: Vocab) -> bool:
-    """Whether a text of the prompt spells a special token, which the engine then reads as that token."""
-    contents = (message.get("content") for message in record.prompt.messages)
-    return any(isinstance(content, str) and vocab.spelled(content) for content in contents)
-
-
-def read_whole(parts: tuple[Part, ...], vocab: Vocab) -> Answer:
+def read_whole(parts: tuple[Part, ...], encode: Callable[[str], list[int]]) -> Answer:
     """The answer with each text encoded whole: its canonical ids."""
-    return Answer(parts, [_whole(part, vocab) for part in parts])
+    return Answer(parts, [_whole(part, encode) for part in parts])
 
 
 def read_pieces(parts: tuple[Part, ...], pieces: Pieces | None, vocab: Vocab) -> Answer | None:
@@ -103,7 +66,7 @@ def read_pieces(parts: tuple[Part, ...], pieces: Pieces | None, vocab: Vocab) ->
     for part in parts:
         cut = None if part.channel is None else lengths.get(part.channel)
         if cut is None:
-            ids.append(_whole(part, vocab))
+            ids.append(_whole(part, vocab.encode))
             continue
         if sum(cut) != len(part.text):
             return None
@@ -135,13 +98,13 @@ def defect(completion: Completion, family: Loaded) -> str:
             return "the text holds markers that the server should have parsed"
     if completion.finish is Finish.CONTENT_FILTER:
         return "a content filter ended it"
-    if completion.finish not in (Finish.STOP, Finish.TOOL_CALLS) and _loops(texts[0] + texts[1]):
+    if not ended(completion) and _loops(texts[0] + texts[1]):
         return "it repeats itself until it was cut"
     return ""
 
 
-def _whole(part: Part, vocab: Vocab) -> list[int]:
-    return vocab.encode(part.text) if part.token is None else [part.token]
+def _whole(part: Part, encode: Callable[[str], list[int]]) -> list[int]:
+    return encode(part.text) if part.token is None else [part.token]
 
 
 def _pieced(text: str, lengths: Sequence[int], vocab: Vocab) -> tuple[list[int], int]:
@@ -162,28 +125,3 @@ def _pieced(text: str, lengths: Sequence[int], vocab: Vocab) -> tuple[list[int],
 def _loops(text: str) -> bool:
     tail = text[-_TAIL:].encode(errors="replace")
     return len(tail) >= _TAIL and len(zlib.compress(tail, 1)) * _LOOP < len(tail)
-
-
-def _redumped(messages: Sequence[Message]) -> list[Message] | None:
-    """Messages with tool arguments parsed and dumped again, as some servers give them to the template; None if equal."""
-    changed = False
-    result: list[Message] = []
-    for message in messages:
-        calls: list[Any] = []
-        for call in cast("list[dict[str, Any]]", message.get("tool_calls") or []):
-            function: dict[str, Any] = dict(call.get("function") or {})
-            before = function.get("arguments")
-            function["arguments"] = _dumped(before)
-            changed = changed or function["arguments"] != before
-            calls.append({**call, "function": function})
-        result.append({**message, "tool_calls": calls} if calls else message)
-    return result if changed else None
-
-
-def _dumped(arguments: Any) -> Any:
-    if not isinstance(arguments, str):
-        return arguments
-    try:
-        return json.dumps(json.loads(arguments), ensure_ascii=False)
-    except ValueError:
-        return arguments
