@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eyas.families import Loaded, Shift
-from eyas.tokens import PLAIN, Cut, End, Evidence, Habits, evidence, habit_key, learn
+from eyas.tokens import PLAIN, Cut, End, Evidence, Habits, Size, evidence, habit_key, learn
 from eyas.types import Finish, Record
 
 Make = Callable[..., Record]
@@ -27,15 +27,15 @@ def _item(way: Habits, number: int, **changes: object) -> Evidence:
         "prompt_off": way.counting.prompt,
         "counted": way.expected(trimmed if way.artefact_space else whole, stop=stop),
         "stop": stop,
-        "whole": whole,
+        "whole": Size(whole, 9),
         "pieced": None,
-        "whole_trimmed": trimmed,
+        "whole_trimmed": Size(trimmed, 9),
         "pieced_trimmed": None,
         "pieces": 0,
         "singles": 0,
         "edges": dict.fromkeys(End, False),
         "tools": False,
-        "reasoning_off": 1,
+        "reasoning_said": 10,
         "shifts": (THINK,),
     }
     return Evidence(**{**values, **changes})  # pyright: ignore[reportArgumentType]
@@ -132,7 +132,9 @@ def test_arguments() -> None:
 )
 def test_cuts(pieces: int, singles: int, pieced: int, cut: Cut) -> None:
     """Pieces are tokens where their sum is the count; a stream cut within words adds up to more."""
-    item = _item(Habits(), 42, pieces=pieces, singles=singles, pieced=pieced, pieced_trimmed=pieced, counted=42)
+    item = _item(
+        Habits(), 42, pieces=pieces, singles=singles, pieced=Size(pieced, 9), pieced_trimmed=Size(pieced, 9), counted=42
+    )
     assert _learned([item]).cut is cut
 
 

@@ -6,6 +6,8 @@ request's body, an answer) is its payload in the journal.
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from eyas.types import FailureKind, Finish, Label, Prices, StopReason, Verdict, Work
@@ -112,8 +114,14 @@ class Labelled(Event, frozen=True, tag="label"):
     label: Label
 
 
+class Learned(Event, frozen=True, tag="learned"):
+    """What was learned of the providers so far, by provider and mode, for the status; export learns anew."""
+
+    habits: dict[str, dict[str, Any]]
+
+
 class Alarm(Event, frozen=True, tag="alarm"):
-    """Something that must not happen did: a bill above its reservation, for one. It stops the run."""
+    """Something that must not happen did, as a sentence: a bill above its reservation, answers that disagree with counts."""
 
     detail: str
     attempt: int | None = None
@@ -129,5 +137,6 @@ AnyEvent = (
     | Settled
     | Corrected
     | Labelled
+    | Learned
     | Alarm
 )

@@ -14,6 +14,7 @@ from eyas.events import (
     Headers,
     Intent,
     Labelled,
+    Learned,
     PromptAdded,
     PromptRemoved,
     SessionClosed,
@@ -43,6 +44,7 @@ class State:
     labels: dict[int, Label] = field(default_factory=dict[int, Label])
     sessions: int = 0
     closed: StopReason | None = None
+    habits: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
     alarms: list[str] = field(default_factory=list[str])
     last_attempt: int = 0
 
@@ -217,5 +219,6 @@ _APPLY: dict[type[AnyEvent], Callable[[State, Any], None]] = {
     Settled: _settled,
     Corrected: _corrected,
     Labelled: _labelled,
+    Learned: lambda state, event: state.habits.update(event.habits),
     Alarm: lambda state, event: state.alarms.append(event.detail),
 }

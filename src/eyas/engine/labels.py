@@ -1,4 +1,7 @@
-"""Provisional labels while the run goes on, in a thread beside the loop; export computes them anew from all answers."""
+"""Provisional labels while the run goes on, in a thread beside the loop; export computes them anew from all answers.
+
+With the labels go the habits learned of each provider, and word of a provider whose answers do not agree with its counts.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,16 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 
-from eyas.events import Labelled
+import msgspec
+
+from eyas.engine.quality import Concern, Quality
+from eyas.events import Labelled, Learned
 from eyas.families import Loaded
 from eyas.tokens import Evidence, Habits, evidence, habit_key, label, learn
 from eyas.types import Label, Record
 
+LEARNED_EVERY = 30.0
+"""Seconds between two notes of what was learned."""
 KEPT = 50
 """The first answers of each provider are labelled again at the end: its habits were not known when they came."""
 BATCH = 64
@@ -19,13 +27,15 @@ BATCH = 64
 
 @dataclass(slots=True)
 class Labels:
-    """Takes durable answers, labels them in batches and emits the labels."""
+    """Takes durable answers, labels them in batches and emits the labels; `concern` hears of providers."""
 
     tokens: Loaded
     thinking: Callable[[str], bool]
-    emit: Callable[[Labelled], Awaitable[None]]
+    emit: Callable[[Labelled | Learned], Awaitable[None]]
     wall: Callable[[], float]
     now_known: Callable[[Record], Record]
+    quality: Quality
+    concern: Callable[[Concern], None]
     _waiting: list[Record] = field(default_factory=list[Record])
     _evidence: list[Evidence] = field(default_factory=list[Evidence])
     _habits: dict[str, Habits] = field(default_factory=dict[str, Habits])
@@ -34,6 +44,8 @@ class Labels:
     _given: dict[int, Label] = field(default_factory=dict[int, Label])
     _more: asyncio.Event = field(default_factory=asyncio.Event)
     _closing: bool = False
+    _noted: dict[str, Habits] = field(default_factory=dict[str, Habits])
+    _noted_at: float = 0.0
 
     def add(self, record: Record) -> None:
         """A durable answer."""
@@ -53,8 +65,29 @@ class Labels:
                 await self._more.wait()
                 continue
             batch, self._waiting = self._waiting[:BATCH], self._waiting[BATCH:]
-            await self._emit(await asyncio.to_thread(self._label, batch))
-        await self._emit(await asyncio.to_thread(self._again, [self.now_known(record) for record in self._early]))
+            await self._emit(batch, await asyncio.to_thread(self._label, batch))
+            await self._judge()
+        await self._label_early()
+        await self._note(every=0.0)
+
+    async def _judge(self) -> None:
+        """Pass on concerns. What was labelled before its provider was known is labelled again before that."""
+        if self.quality.concerned(self._habits):
+            await self._label_early()
+            for concern in self.quality.concerns(self._habits):
+                self.concern(concern)
+        await self._note(every=LEARNED_EVERY)
+
+    async def _label_early(self) -> None:
+        early = [self.now_known(record) for record in self._early]
+        await self._emit(early, await asyncio.to_thread(self._again, early))
+
+    async def _note(self, every: float) -> None:
+        """Emit the habits, if there are new ones and the last note is so many seconds old."""
+        if self._habits == self._noted or self.wall() - self._noted_at < every:
+            return
+        self._noted, self._noted_at = self._habits, self.wall()
+        await self.emit(Learned(at=self.wall(), habits=msgspec.to_builtins(self._habits)))
 
     def _label(self, batch: list[Record]) -> dict[int, Label]:
         for record in batch:
@@ -74,8 +107,10 @@ class Labels:
     def _again(self, records: Iterable[Record]) -> dict[int, Label]:
         return {r.attempt: label(r, self.tokens, self._habits, self.thinking(r.work.dataset)) for r in records}
 
-    async def _emit(self, labels: dict[int, Label]) -> None:
-        for attempt, found in labels.items():
-            if self._given.get(attempt) is not found:
-                self._given[attempt] = found
-                await self.emit(Labelled(at=self.wall(), attempt=attempt, label=found))
+    async def _emit(self, records: list[Record], labels: dict[int, Label]) -> None:
+        for record in records:
+            found, before = labels[record.attempt], self._given.get(record.attempt)
+            if before is not found:
+                self._given[record.attempt] = found
+                self.quality.count(record.completion.provider, found, before)
+                await self.emit(Labelled(at=self.wall(), attempt=record.attempt, label=found))

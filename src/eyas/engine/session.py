@@ -18,6 +18,7 @@ from eyas.engine.admit import Candidate, Pool, Quotas, Strict
 from eyas.engine.inputs import Inputs, Offer, Tokenizer, backend_of, list_endpoints, load_tokenizer, read_inputs
 from eyas.engine.labels import Labels
 from eyas.engine.pace import Pace
+from eyas.engine.quality import Quality, Standard
 from eyas.engine.resume import left_open
 from eyas.engine.retry import policy_of
 from eyas.engine.run import Engine
@@ -228,7 +229,11 @@ async def _note_prompts(parts: Parts, books: Books, difference: Change) -> None:
 
 async def _fly(books: Books, opened: _Opened, options: Options) -> Ended:
     setting, world = books.setting, books.world
-    labels = Labels(setting.tokens, setting.config.thinking, books.emit, world.wall, books.now_known)
+    wish = setting.config.providers
+    quality = Quality.of(books.state, Standard(wish.drop_above, wish.require_streamed))
+    labels = Labels(
+        setting.tokens, setting.config.thinking, books.emit, world.wall, books.now_known, quality, books.concern
+    )
     for record in opened.unlabelled:
         labels.add(record)
     admission = Strict(

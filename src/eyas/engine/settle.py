@@ -13,12 +13,14 @@ from eyas.config import RunConfig
 from eyas.engine.admit import Candidate, Pool, Quotas
 from eyas.engine.attempt import Flight
 from eyas.engine.pace import Pace
+from eyas.engine.quality import Concern
 from eyas.engine.retry import Case, Decision, Effect, Policy, decide
 from eyas.engine.served import Served
 from eyas.events import Alarm, AnyEvent, Corrected, Headers, Settled
 from eyas.families import Family, Loaded
 from eyas.journal import Log, Payload
 from eyas.ledger import usd
+from eyas.providers.choose import served_by
 from eyas.records import completed
 from eyas.state import State
 from eyas.transport import Deadlines, Transport
@@ -107,6 +109,14 @@ class Books:
         return msgspec.structs.replace(
             record, completion=completed(record.completion, self.state.attempt(record.attempt))
         )
+
+    def concern(self, concern: Concern) -> None:
+        """Report a provider, and ask it no more if that is wished and it can be told apart."""
+        self.emit(Alarm(at=self.world.wall(), detail=concern.detail))
+        self.last_error = concern.detail
+        for route in self.setting.served.routes:
+            if concern.aside and all(served_by(concern.provider, (endpoint,)) for endpoint in route.endpoints):
+                self.pace.set_aside(route.tag, concern.detail)
 
     def _decide(self, flight: Flight, outcome: Outcome) -> Decision:
         thinking = self.setting.config.thinking(flight.candidate.work.dataset)

@@ -10,7 +10,7 @@ from eyas.config import Providers
 from eyas.providers.precision import Fidelity, judge
 from eyas.types import Endpoint
 
-_OURS = frozenset({"precision", "routing", "only", "ignore", "order"})
+_OURS = frozenset({"precision", "routing", "drop_above", "require_streamed", "only", "ignore", "order"})
 _MILLION_NANO = 1_000_000_000
 
 

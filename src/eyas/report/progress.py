@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, TextIO
 
 from eyas.ledger import usd
+from eyas.report.habits import sentences
 from eyas.state import State
 from eyas.types import Verdict
 
@@ -73,6 +74,8 @@ def table(status: dict[str, Any]) -> str:
             _money(money),
             f"cut at max_tokens: {length['answers']} answers ({length['share']:.1%}), ${length['usd']:.4f}{warning}",
             f"labels (provisional): {labels}",
+            *(f"habits: {plain(line, 240)}" for line in sentences(status["habits"])),
+            *(f"alarm: {plain(alarm, 240)}" for alarm in status["alarms"]),
             f"yield: {share:.1%} of the dollars paid are answers whose ids may be exported (strict)",
         )
     )

@@ -45,6 +45,7 @@ def status(state: State, *, running: bool) -> dict[str, Any]:
             for tag, provider in sorted(state.providers.items())
         },
         "labels": _labels(state),
+        "habits": dict(sorted(state.habits.items())),
         "length": _length(state),
         "alarms": list(state.alarms),
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from eyas.tokens.calibrate import learn
 from eyas.tokens.evidence import evidence
-from eyas.tokens.habits import PLAIN, Cut, End, Evidence, Habits, habit_key
+from eyas.tokens.habits import PLAIN, Cut, End, Evidence, Habits, Size, habit_key
 from eyas.tokens.rebuild import SPELLED, label, rebuild
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "End",
     "Evidence",
     "Habits",
+    "Size",
     "evidence",
     "habit_key",
     "label",

@@ -101,19 +101,18 @@ def _state(own: _Seen, others: _Seen, *, keeps_some: bool) -> bool | None:
 def _learn_one(group: Sequence[Evidence], way: Habits, ends: _Ends) -> Habits:
     agreed = [item for item in group if item.prompt_off == way.counting.prompt]
     explained = [item for item in agreed if _explains(way, item)]
-    tools = [_explains(way, item) for item in group if item.tools]
     cut = _cut(way, agreed)
+    way = msgspec.structs.replace(way, cut=cut)
     return msgspec.structs.replace(
         way,
         answers=len(group),
         explained=len(explained),
-        cut=cut,
         proves=cut is Cut.TOKEN and _proves(way, agreed),
         stripped=ends[0],
         open=ends[1],
-        keeps_arguments=sum(tools) >= _MOST * len(tools) if tools else None,
+        keeps_arguments=_keeps_arguments(way, group),
         prompt_form=_form(group),
-        reasoning_count=_reasoning_count(explained),
+        reasoning_count=_reasoning_count(way, explained),
         hidden=_hidden(group, way),
         trusted=_trusted(group, agreed, way),
     )
@@ -135,13 +134,13 @@ def _explains(way: Habits, item: Evidence) -> bool:
 
 def _off_pieces(way: Habits, item: Evidence) -> int | None:
     """What the API counted beyond the pieces; None if they are not known."""
-    total = item.pieced_trimmed if way.artefact_space else item.pieced
-    return None if total is None else item.counted - way.expected(total, stop=item.stop)
+    size = item.pieced_trimmed if way.artefact_space else item.pieced
+    return None if size is None else item.counted - way.expected(size.total, stop=item.stop)
 
 
 def _off_whole(way: Habits, item: Evidence) -> int | None:
-    total = item.whole_trimmed if way.artefact_space else item.whole
-    return None if total is None else item.counted - way.expected(total, stop=item.stop)
+    size = item.whole_trimmed if way.artefact_space else item.whole
+    return None if size is None else item.counted - way.expected(size.total, stop=item.stop)
 
 
 def _cut(way: Habits, agreed: Sequence[Evidence]) -> Cut:
@@ -157,10 +156,25 @@ def _cut(way: Habits, agreed: Sequence[Evidence]) -> Cut:
 
 
 def _proves(way: Habits, agreed: Sequence[Evidence]) -> bool:
-    """Whether every plain answer has one token a piece; a gateway that cuts at words shows itself by split words."""
-    plain = [item for item in agreed if item.pieces > 1 and item.ascii and not item.tools]
-    odd = sum(not (item.pieces == item.singles and _off_pieces(way, item) == 0) for item in plain)
-    return len(plain) >= _SURE_ANSWERS and odd <= _EXCEPTIONS * len(plain)
+    """Whether pieces are tokens without exception; a gateway that cuts at words shows itself by words split otherwise.
+
+    Beyond ASCII a server holds tokens back until a character is whole, which is no exception.
+    """
+    streamed = [item for item in agreed if item.pieces > 1 and not item.tools]
+    plain = [item for item in streamed if item.ascii]
+    other = [item for item in streamed if not item.ascii and item.pieces == item.singles]
+    odd = sum(item.pieces != item.singles or _off_pieces(way, item) != 0 for item in plain)
+    others_odd = sum(_off_pieces(way, item) != 0 for item in other)
+    enough = len(plain) + len(other) >= _SURE_ANSWERS
+    return enough and odd <= _EXCEPTIONS * len(plain) and others_odd <= max(1, _CHANCE * len(other))
+
+
+def _keeps_arguments(way: Habits, group: Sequence[Evidence]) -> bool | None:
+    """Whether answers with tool calls are explained as often as those without."""
+    tools = [_explains(way, item) for item in group if item.tools]
+    others = [_explains(way, item) for item in group if not item.tools]
+    usual = sum(others) / len(others) if others else 1.0
+    return sum(tools) >= _MOST * usual * len(tools) if tools else None
 
 
 def _form(group: Sequence[Evidence]) -> str:
@@ -182,8 +196,13 @@ def _trusted(group: Sequence[Evidence], agreed: Sequence[Evidence], way: Habits)
     return fits >= _HALF * len(group)
 
 
-def _reasoning_count(explained: Sequence[Evidence]) -> str:
-    offs = [item.reasoning_off for item in explained if item.reasoning_off is not None]
+def _reasoning_count(way: Habits, explained: Sequence[Evidence]) -> str:
+    offs: list[int] = []
+    for item in explained:
+        whole, pieced = (item.whole_trimmed, item.pieced_trimmed) if way.artefact_space else (item.whole, item.pieced)
+        size = (pieced if way.at_tokens else None) or whole or pieced
+        if item.reasoning_said is not None and size is not None:
+            offs.append(item.reasoning_said - size.reasoning)
     for off, name in ((0, "R"), (1, "R+1")):
         if offs and offs.count(off) >= _MOST * len(offs):
             return name

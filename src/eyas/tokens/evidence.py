@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from eyas.families import Channel, Loaded
-from eyas.tokens.habits import PLAIN, End, Evidence, habit_key
+from eyas.families import Loaded
+from eyas.tokens.habits import PLAIN, End, Evidence, Size, habit_key
 from eyas.tokens.prompt import read_prompt
-from eyas.tokens.reading import Answer, defect, ended, read_pieces, read_whole, without_last_space
+from eyas.tokens.reading import Answer, closed, defect, ended, read_pieces, read_whole, without_last_space
 from eyas.types import Completion, Record
 
 _SMALL = 2
@@ -28,22 +28,21 @@ def evidence(record: Record, family: Loaded, thinking: bool) -> Evidence | None:
     whole, pieced = _readings(completion, family, thinking)
     trimmed = without_last_space(completion)
     spare = (whole, pieced) if trimmed is completion else _readings(trimmed, family, thinking)
-    reading = pieced or whole
-    reasoning = reading.count(Channel.REASONING) if reading else 0
+    reasoned = bool(completion.reasoning) and closed(family.parts(completion, thinking))
     return Evidence(
         key=habit_key(completion.provider, thinking=thinking),
         prompt_off=prompt.off,
         counted=usage.completion_tokens,
         stop=ended(completion),
-        whole=whole and whole.total,
-        pieced=pieced and pieced.total,
-        whole_trimmed=spare[0] and spare[0].total,
-        pieced_trimmed=spare[1] and spare[1].total,
+        whole=_size(whole),
+        pieced=_size(pieced),
+        whole_trimmed=_size(spare[0]),
+        pieced_trimmed=_size(spare[1]),
         pieces=pieced.pieces if pieced else 0,
         singles=pieced.singles if pieced else 0,
         edges=edges(completion),
         tools=bool(completion.tool_calls),
-        reasoning_off=usage.reasoning_tokens - reasoning if usage.reasoning_tokens and reasoning else None,
+        reasoning_said=(usage.reasoning_tokens or None) if reasoned else None,
         shifts=shifts,
         form=prompt.form if prompt.choice and not prompt.reason else None,
         ascii=completion.reasoning.isascii() and completion.content.isascii(),
@@ -60,6 +59,10 @@ def edges(completion: Completion) -> dict[End, bool]:
         found[End.CONTENT_START] = completion.content[0].isspace()
         found[End.CONTENT_END] = completion.content[-1].isspace()
     return found
+
+
+def _size(answer: Answer | None) -> Size | None:
+    return answer and Size(answer.total, answer.reasoning)
 
 
 def _readings(completion: Completion, family: Loaded, thinking: bool) -> tuple[Answer | None, Answer | None]:

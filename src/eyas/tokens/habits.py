@@ -82,9 +82,19 @@ class Habits(msgspec.Struct, frozen=True):
         """The completion_tokens that an answer of `total` ids has, the stop token (if `stop`) among them."""
         return total - (stop and not self.stop_counted) + self.counting.answer
 
-    def reasoning_expected(self, total: int) -> int | None:
-        """The reasoning_tokens of a reasoning of so many ids; None where the provider keeps no known rule."""
-        return {"R": total, "R+1": total + 1}.get(self.reasoning_count)
+    def reasoning_expected(self, total: int, *, closed: bool) -> int | None:
+        """The reasoning_tokens of a reasoning of so many ids; None where the provider keeps no known rule.
+
+        `closed` says whether its closing marker was sampled too.
+        """
+        return {"R": total, "R+1": total + closed}.get(self.reasoning_count)
+
+
+class Size(msgspec.Struct, frozen=True):
+    """Ids of an answer under one reading: all, and those of its reasoning."""
+
+    total: int
+    reasoning: int
 
 
 class Evidence(msgspec.Struct, frozen=True):
@@ -97,28 +107,28 @@ class Evidence(msgspec.Struct, frozen=True):
         form: the form of the history that the prompt count shows; None where all forms count the same or none fits.
         counted: usage.completion_tokens.
         stop: whether the answer ended by its stop token.
-        whole, pieced: ids of the answer when its texts are encoded whole, or piece by piece; None: not tried.
+        whole, pieced: the answer when its texts are encoded whole, or piece by piece; None: not tried.
         whole_trimmed, pieced_trimmed: the same without a space at the end of the reasoning.
         pieces, singles: streamed pieces, and how many of them are one vocabulary entry.
         ascii: whether its texts are ASCII alone, so that no character is held back over tokens.
         edges: for each end of a text that is not empty, whether whitespace stands there.
         tools: whether it calls tools.
-        reasoning_off: usage.reasoning_tokens minus the ids of the reasoning; None: not said, or no reasoning.
+        reasoning_said: usage.reasoning_tokens of a reasoning that was closed; None: not said, or no such reasoning.
     """
 
     key: str
     prompt_off: int
     counted: int
     stop: bool
-    whole: int | None
-    pieced: int | None
-    whole_trimmed: int | None
-    pieced_trimmed: int | None
+    whole: Size | None
+    pieced: Size | None
+    whole_trimmed: Size | None
+    pieced_trimmed: Size | None
     pieces: int
     singles: int
     edges: dict[End, bool]
     tools: bool
-    reasoning_off: int | None
+    reasoning_said: int | None = None
     shifts: tuple[Shift, ...] = ()
     form: str | None = None
     ascii: bool = True

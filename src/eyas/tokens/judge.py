@@ -6,11 +6,11 @@ from functools import cache
 
 import msgspec
 
-from eyas.families import Channel, Loaded
+from eyas.families import Loaded
 from eyas.tokens.evidence import edges
 from eyas.tokens.habits import End, Habits
 from eyas.tokens.logprobs import read_logprobs
-from eyas.tokens.reading import Answer, ended, read_pieces, read_whole, without_last_space
+from eyas.tokens.reading import Answer, closed, ended, read_pieces, read_whole, without_last_space
 from eyas.tokens.repair import repairs, unclosed
 from eyas.types import Completion, Label
 
@@ -105,7 +105,7 @@ def _agreed(answer: Answer, completion: Completion, habit: Habits, *, artefact: 
 def _split_agrees(answer: Answer, completion: Completion, habit: Habits) -> bool:
     """Whether reasoning_tokens is what this provider says for such a reasoning; True where it keeps no known rule."""
     said = completion.usage.reasoning_tokens if completion.usage else None
-    expected = habit.reasoning_expected(answer.count(Channel.REASONING))
+    expected = habit.reasoning_expected(answer.reasoning, closed=closed(answer.parts))
     return said is None or expected is None or not completion.reasoning or said == expected
 
 

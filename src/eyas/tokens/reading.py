@@ -38,14 +38,21 @@ class Answer(msgspec.Struct, frozen=True):
         """Whether every streamed piece is one vocabulary entry."""
         return 0 < self.pieces == self.singles
 
-    def count(self, channel: Channel) -> int:
-        """How many ids the texts of a channel have."""
-        return sum(len(ids) for part, ids in zip(self.parts, self.ids, strict=True) if part.channel is channel)
+    @property
+    def reasoning(self) -> int:
+        """How many ids its reasoning has."""
+        pairs = zip(self.parts, self.ids, strict=True)
+        return sum(len(ids) for part, ids in pairs if part.channel is Channel.REASONING)
 
 
 def ended(completion: Completion) -> bool:
     """Whether the model sampled its stop token."""
     return completion.finish in (Finish.STOP, Finish.TOOL_CALLS)
+
+
+def closed(parts: tuple[Part, ...]) -> bool:
+    """Whether anything follows the reasoning, which then was closed."""
+    return bool(parts) and parts[-1].channel is not Channel.REASONING
 
 
 def read_whole(parts: tuple[Part, ...], encode: Callable[[str], list[int]]) -> Answer:

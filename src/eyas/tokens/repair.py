@@ -47,7 +47,7 @@ class Repair(msgspec.Struct, frozen=True):
 
 def repairs(completion: Completion, habit: Habits) -> Iterator[Repair]:
     """All repairs that make sense for an answer of a provider with these habits."""
-    for end in sorted(habit.unsure):
+    for end in sorted(habit.stripped):
         for white in _WHITESPACE:
             changed = _with_whitespace(completion, end, white)
             if changed is not None:
