@@ -278,6 +278,51 @@ def test_an_error_after_tokens_keeps_them() -> None:
     assert (outcome.content, outcome.cut.billed) == ("x", Billed.UNKNOWN)
 
 
+def listed(*tokens: str | bytes, **more: Any) -> dict[str, Any]:
+    """A chunk's logprobs; a token that is text has no bytes, as some servers say null."""
+    entries = [{"token": t, "bytes": None} if isinstance(t, str) else {"token": "?", "bytes": list(t)} for t in tokens]
+    return {"content": entries, **more}
+
+
+def with_logprobs(made: dict[str, Any], logprobs: Any) -> dict[str, Any]:
+    """The chunk with this in its choice."""
+    return made | {"choices": [made["choices"][0] | {"logprobs": logprobs}]}
+
+
+def test_logprobs_give_the_bytes_of_every_token() -> None:
+    """In the order in which they came, bytes before text, the reasoning's own list first; streamed, bytewise, whole."""
+    body = sse(
+        with_logprobs(chunk(reasoning=" Hm"), listed(b" H", "m")),
+        with_logprobs(chunk(content="\U0001f985"), listed(b"\xf0\x9f", reasoning_content=listed("x")["content"])),
+        with_logprobs(chunk(content="."), None),
+        with_logprobs(chunk("stop"), listed(b"\xa6\x85", "<end>", reasoning=listed()["content"], refusal=None)),
+        chunk("stop", USAGE),
+    )
+    for outcome in (answer(body), answer(*(bytes([byte]) for byte in body))):
+        assert outcome.token_bytes == (b" H", b"m", b"x", b"\xf0\x9f", b"\xa6\x85", b"<end>")
+    choice = {"message": {"content": "a b"}, "finish_reason": "stop", "logprobs": listed("a", b" b")}
+    assert answer(json.dumps({"choices": [choice]}).encode()).token_bytes == (b"a", b" b")
+
+
+def test_without_a_list_there_are_no_bytes() -> None:
+    """Absent, null and empty lists are none."""
+    for logprobs in (None, {}, {"content": None}, {"content": []}):
+        assert answer(sse(GOOD[0], with_logprobs(GOOD[1], logprobs), *GOOD[2:])).token_bytes is None
+    assert answer(sse(*GOOD)).token_bytes is None
+
+
+@pytest.mark.parametrize(
+    "logprobs",
+    [7, [], "x", {"content": 7}, {"content": [7]}, {"content": [{"bytes": [256]}]}, {"content": [{"bytes": [-1]}]},
+     {"content": [{"token": 5}]}, {"content": [{"bytes": "AB"}]}],
+)  # fmt: skip
+def test_an_odd_list_costs_no_text(logprobs: Any) -> None:
+    """A list that cannot be read makes all lists of the answer useless, and nothing else."""
+    outcome = answer(sse(with_logprobs(GOOD[0], listed("Hm")), with_logprobs(GOOD[1], logprobs), *GOOD[2:]))
+    assert (outcome.reasoning, outcome.content, outcome.extra) == ("Hm", TEXT, {})
+    assert outcome.token_bytes is None
+
+
 KEYS = st.sampled_from([*msgspec.structs.asdict(Chunk()), *msgspec.structs.asdict(Choice()),
                         *msgspec.structs.asdict(Delta()), "function", "arguments", "cost", "code", "metadata"])  # fmt: skip
 JSON = st.recursive(

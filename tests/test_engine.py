@@ -19,6 +19,7 @@ from eyas.config import parse
 from eyas.engine import session
 from eyas.engine.admit import Strict
 from eyas.engine.inputs import Inputs, Tokenizer, backend_of, list_endpoints
+from eyas.engine.recover import recovers
 from eyas.engine.run import Engine
 from eyas.engine.served import Served
 from eyas.engine.settle import World
@@ -293,3 +294,73 @@ def test_a_bill_above_its_reservation_is_booked_and_stops(kimi: Loaded) -> None:
     assert len(stage.transport.sent) == 2
     assert stage.state.money.settled == nano_dollars("0.5001")
     assert "above the" in stage.state.alarms[0]
+
+
+RUN_ON = tuple(replace(provider, cancel_stops=False) for provider in load("clean").providers)
+LATE = replace(load("clean"), **SMALL, providers=RUN_ON, faults=Faults(reset=0.3, html=0.05, early_cut=0.15))
+"""A market that loses answers, but whose providers finish them."""
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_lost_answers_come_back_from_the_cache(kimi: Loaded, seed: int) -> None:
+    """A lost answer is asked for under the identical body: hits cost nothing more, and the lost attempt is cleared."""
+    stage = Stage(kimi)
+    assert play(simulated(stage, LATE, seed)) is StopReason.COMPLETE
+    stage.check()
+    hits = [entry for entry in stage.sim.books.entries.values() if entry.source]
+    assert len(hits) > 5
+    answered = {a.generation_id: a for a in stage.state.attempts.values() if a.answered}
+    for entry in hits:
+        attempt = answered[entry.source]
+        assert attempt.cost == stage.sim.books.entries[entry.source].counts.cost
+        assert attempt.counts is not None
+        lost = [a for a in stage.state.attempts.values() if a.mark == attempt.mark and a.id != attempt.id]
+        assert any(a.cost == 0 for a in lost)
+    money, billed = stage.state.money, stage.sim.books.billed
+    assert billed <= money.settled + money.unknown
+    if not money.unknown:
+        assert money.settled == billed
+
+
+def test_marks_make_bodies_unique_and_repeats_identical(kimi: Loaded) -> None:
+    """No two works or samples share a body; only a body whose answer was lost is sent again."""
+    stage = Stage(kimi)
+    play(simulated(stage, LATE, 1))
+    bodies = Counter(body for _, body in stage.transport.sent)
+    marks = Counter(attempt.mark for attempt in stage.state.attempts.values())
+    assert sorted(bodies.values()) == sorted(marks.values())
+    by_mark = {}
+    for attempt in stage.state.attempts.values():
+        by_mark.setdefault(attempt.mark, []).append(attempt)
+    repeated = [group for group in by_mark.values() if len(group) > 1]
+    assert repeated
+    for group in repeated:
+        assert len({(a.work, a.tag) for a in group}) == 1
+        assert not any(a.answered for a in group[:-1])
+
+
+def test_a_resumed_run_asks_the_cache_for_what_a_kill_lost(kimi: Loaded) -> None:
+    """An attempt that a kill left before its headers is asked again under the identical body."""
+    stage = Stage(kimi)
+
+    async def main() -> StopReason:
+        stage.sim = Sim(replace(LATE, faults=Faults()), 5, kimi.vocab, now, kimi.count_prompt)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(0.6):
+                await stage.run(stage.sim.handle)
+        stage.killed()
+        await asyncio.sleep(60)
+        return await stage.run(stage.sim.handle)
+
+    assert play(main) is StopReason.COMPLETE
+    stage.check()
+    money, billed = stage.state.money, stage.sim.books.billed
+    assert any(entry.source for entry in stage.sim.books.entries.values())
+    assert billed <= money.settled + money.unknown
+
+
+def test_nothing_is_kept_for_those_who_forbid_it() -> None:
+    """With zdr or data_collection = "deny" no request asks for the cache, and no body carries a mark."""
+    for wish, asks in (("", True), ("zdr = true", False), ('data_collection = "deny"', False)):
+        text = v.TOML.format(usd=1, quota="", in_flight=1) + f"[providers]\n{wish}\n"
+        assert recovers(parse(text, Path("/nowhere/RUN.toml"))) is asks

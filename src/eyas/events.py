@@ -64,6 +64,7 @@ class Intent(Event, frozen=True, tag="intent"):
     tag: str
     prices: Prices
     reserved: int
+    mark: str = ""
 
 
 class Headers(Event, frozen=True, tag="headers"):

@@ -20,6 +20,7 @@ class Attempt:
     number: int
     tag: str
     reserved: int
+    mark: str = ""
     generation_id: str = ""
     settled: Settled | None = None
     cost: int | None = None
@@ -93,4 +94,5 @@ class ProviderState:
     answers: int = 0
     output_tokens: int = 0
     cost: int = 0
+    seconds: float = 0.0
     failures: dict[FailureKind, int] = field(default_factory=dict[FailureKind, int])

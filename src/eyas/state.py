@@ -45,6 +45,7 @@ class State:
     sessions: int = 0
     closed: StopReason | None = None
     habits: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+    began: float = 0.0
     alarms: list[str] = field(default_factory=list[str])
     last_attempt: int = 0
 
@@ -85,6 +86,7 @@ def fold(events: Iterable[AnyEvent], state: State | None = None) -> State:
 
 def _opened(state: State, event: SessionOpened) -> None:
     state.sessions += 1
+    state.began = state.began or event.at
     state.closed = None
     state.model, state.family = event.model, event.family
     state.money = state.money.with_cap(event.cap)
@@ -117,7 +119,7 @@ def _intent(state: State, event: Intent) -> None:
     if event.attempt in state.attempts:
         raise LedgerError(f"attempt {event.attempt} was begun twice")
     state.money = state.money.force(event.reserved)
-    state.attempts[event.attempt] = Attempt(event.attempt, event.work, event.number, event.tag, event.reserved)
+    state.attempts[event.attempt] = Attempt(event.attempt, event.work, event.number, event.tag, event.reserved, event.mark)
     state.pending_cost.add(event.attempt)
     state.last_attempt = max(state.last_attempt, event.attempt)
     work = state.work(event.work)
@@ -169,6 +171,7 @@ def _count_provider(state: State, attempt: Attempt, event: Settled) -> None:
     provider.cost += event.cost or 0
     if attempt.answered:
         provider.answers += 1
+        provider.seconds += event.seconds
         provider.output_tokens += event.tokens
     if event.kind is not None:
         provider.failures[event.kind] = provider.failures.get(event.kind, 0) + 1

@@ -6,7 +6,7 @@ Source: https://openrouter.ai/docs/api-reference/overview and recorded exchanges
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -45,13 +45,29 @@ class Delta(msgspec.Struct):
     tool_calls: list[Tool] | None = None
 
 
+class Listed(msgspec.Struct):
+    """One entry of a list of logprobs. `bytes` is null where a server knows no better than the text."""
+
+    token: str = ""
+    bytes: list[Annotated[int, msgspec.Meta(ge=0, le=255)]] | None = None
+
+
+class Logprobs(msgspec.Struct):
+    """Entries of the tokens of a chunk; some servers list those of the reasoning apart."""
+
+    content: list[Listed] | None = None
+    reasoning_content: list[Listed] | None = None
+    reasoning: list[Listed] | None = None
+
+
 class Choice(msgspec.Struct):
-    """The one choice."""
+    """The one choice. `logprobs` is decoded apart, so that an odd list costs no text."""
 
     delta: Delta | None = None
     message: Delta | None = None
     finish_reason: str | None = None
     native_finish_reason: str | None = None
+    logprobs: msgspec.Raw = msgspec.Raw()
     error: Any = None
 
 
@@ -85,6 +101,21 @@ class Chunk(msgspec.Struct):
 
 decode = msgspec.json.Decoder(Chunk, strict=False).decode
 """A chunk's bytes as a Chunk; fields that are not known are skipped."""
+
+
+_logprobs = msgspec.json.Decoder(Logprobs | None).decode
+
+
+def token_bytes(raw: msgspec.Raw) -> list[bytes] | None:
+    """The bytes of each token that a chunk lists, the reasoning's first; None if the list cannot be read."""
+    try:
+        found = _logprobs(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    if found is None:
+        return []
+    entries = [*(found.reasoning_content or found.reasoning or ()), *(found.content or ())]
+    return [each.token.encode(errors="surrogatepass") if each.bytes is None else bytes(each.bytes) for each in entries]
 
 
 def usage_of(usage: WireUsage) -> Usage:

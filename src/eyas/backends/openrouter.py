@@ -18,16 +18,19 @@ from eyas.ledger import nano_dollars
 from eyas.transport import Request
 from eyas.types import Failure, FailureKind, Prompt
 
+_CACHED = {"X-OpenRouter-Cache": "true", "X-OpenRouter-Cache-TTL": "86400"}
+
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """How one request is to be made: what the config, the family and the router say."""
+    """How one request is to be made: what the config, the family and the router say; `mark` makes its body unique."""
 
     max_tokens: int
     provider: Mapping[str, Any]
     family_body: Mapping[str, Any] = field(default_factory=dict[str, Any])
     sampling: Mapping[str, float] = field(default_factory=dict[str, float])
     stream: bool = True
+    mark: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +77,15 @@ class OpenRouter:
         body |= {"stream": ask.stream, "max_tokens": ask.max_tokens, **ask.sampling, **ask.family_body}
         if ask.provider:
             body["provider"] = dict(ask.provider)
-        return msgspec.json.encode(body | dict(self.extra_body))
+        body |= dict(self.extra_body)
+        if ask.mark:
+            body["metadata"] = {**body.get("metadata", {}), "attempt": ask.mark}
+        return msgspec.json.encode(body)
 
-    def chat(self, body: bytes) -> Request:
-        """The request that sends such a body."""
-        return Request("POST", f"{self.base_url}/chat/completions", self._headers(), body)
+    def chat(self, body: bytes, *, cached: bool = False) -> Request:
+        """The request that sends such a body; `cached` lets the API keep the answer for a day, and give it again."""
+        headers = self._headers() | (_CACHED if cached else {})
+        return Request("POST", f"{self.base_url}/chat/completions", headers, body)
 
     def endpoints(self) -> Request:
         """Ask for the model's endpoint list."""

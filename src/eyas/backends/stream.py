@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from eyas.backends import errors as wire_errors
-from eyas.backends.chunk import Choice, Detail, Tool, decode, usage_of
+from eyas.backends.chunk import Choice, Detail, Tool, decode, token_bytes, usage_of
 from eyas.types import Billed, Completion, DraftText, Failure, FailureKind, Finish, Outcome, Pieces, ToolCall, Usage
 
 MOST_LINE = 16 * 1024 * 1024
@@ -51,6 +51,7 @@ class Stream:
         self._content: list[str] = []
         self._calls: dict[int, _Call] = {}
         self._drafted = (0, 0, 0)
+        self._listed: list[bytes] | None = []
 
     def feed(self, data: bytes) -> None:
         """Take the next bytes, cut anywhere."""
@@ -114,6 +115,8 @@ class Stream:
         if choice.finish_reason is not None:
             self.finish = choice.finish_reason
             self.native_finish = choice.native_finish_reason
+        if choice.logprobs:
+            self._list(choice.logprobs)
         delta = choice.message if whole and choice.message is not None else choice.delta
         if delta is None:
             return
@@ -126,6 +129,14 @@ class Stream:
             self.tokens += 1
         for position, tool in enumerate(delta.tool_calls or ()):
             self._tool(tool, position)
+
+    def _list(self, logprobs: msgspec.Raw) -> None:
+        """Take a list of logprobs; one that cannot be read makes all of them useless."""
+        found = token_bytes(logprobs)
+        if found is None:
+            self._listed = None
+        elif self._listed is not None:
+            self._listed += found
 
     def _tool(self, tool: Tool, position: int) -> None:
         call = self._calls.setdefault(tool.index if tool.index is not None else position, _Call())
@@ -186,6 +197,7 @@ class Stream:
             generation_id=self.generation_id,
             pieces=self._pieces() if self._events else None,
             cut=failure,
+            token_bytes=tuple(self._listed) if self._listed else None,
             extra=self._extra(),
         )
 

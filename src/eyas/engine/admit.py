@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from eyas.engine.pace import Pace
+from eyas.engine.recover import Repeat
 from eyas.forecast import Lengths, Residuals
 from eyas.ledger import reservation
 from eyas.plan import Route
@@ -87,11 +89,15 @@ class Quotas:
 
 @dataclass(slots=True)
 class Pool:
-    """Works to ask: rejected ones first, then each dataset's in its order; the datasets take turns by the pool's order."""
+    """Works to ask: rejected ones first, then each dataset's in its order; the datasets take turns by the pool's order.
+
+    `repeats` are bodies to send again; a work that has one waits for its time.
+    """
 
     fresh: dict[str, deque[tuple[int, Candidate]]] = field(default_factory=dict[str, deque[tuple[int, Candidate]]])
     again: deque[Candidate] = field(default_factory=deque[Candidate])
     avoid: dict[Work, set[str]] = field(default_factory=dict[Work, set[str]])
+    repeats: dict[Work, Repeat] = field(default_factory=dict[Work, Repeat])
 
     @classmethod
     def of(cls, candidates: Iterable[Candidate]) -> Pool:
@@ -113,10 +119,11 @@ class Pool:
             q and wanted(name) for name, q in self.fresh.items()
         )
 
-    def heads(self) -> list[Candidate]:
-        """What may be next, in order: the works to ask again, then each dataset's first fresh one."""
+    def heads(self, now: float) -> list[Candidate]:
+        """What may be next, in order: the works to ask again whose time has come, then each dataset's first fresh one."""
         fresh = sorted(queue[0] for queue in self.fresh.values() if queue)
-        return [*self.again, *(candidate for _, candidate in fresh)]
+        again = (c for c in self.again if c.work not in self.repeats or self.repeats[c.work].after <= now)
+        return [*again, *(candidate for _, candidate in fresh)]
 
     def take(self, candidate: Candidate) -> None:
         """It starts."""
@@ -142,7 +149,7 @@ class Strict:
         """The first work of the pool that its quota wants, a route has room for, and the cap covers."""
         money = room = False
         open_routes = [route for route in self.routes if self.pace.room(route.tag, now)]
-        for candidate in self.pool.heads():
+        for candidate in self.pool.heads(now):
             if not self.quotas.admits(candidate.work.dataset):
                 continue
             route = self._route(candidate, open_routes)
@@ -161,7 +168,7 @@ class Strict:
     def servable(self) -> bool:
         """Whether some waiting work could still be sent on some route, now or later."""
         usable = [route for route in self.routes if not self.pace.window(route.tag).aside]
-        return any(self._route(candidate, usable) is not None for candidate in self.pool.heads())
+        return any(self._route(candidate, usable) is not None for candidate in self.pool.heads(math.inf))
 
     def _route(self, candidate: Candidate, among: list[Route]) -> Route | None:
         """The cheapest route with room; one that failed this work only if there is no other at all."""
@@ -169,6 +176,9 @@ class Strict:
         tools = bool(candidate.prompt.tools)
         fit = [route for route in among if route.serves(candidate.tokens, most, tools=tools)]
         avoid = self.pool.avoid.get(candidate.work)
+        repeat = self.pool.repeats.get(candidate.work)
+        if repeat and not self.pace.window(repeat.tag).aside and any(r.tag == repeat.tag for r in self.routes):
+            return next((route for route in fit if route.tag == repeat.tag), None)
         if not avoid or not fit:
             return fit[0] if fit else None
         others = [route for route in fit if route.tag not in avoid]

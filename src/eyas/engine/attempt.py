@@ -11,6 +11,7 @@ import msgspec
 
 from eyas.backends.stream import Stream
 from eyas.engine.admit import Candidate
+from eyas.engine.recover import source_of
 from eyas.errors import BrokenError, NotSentError
 from eyas.plan import Route
 from eyas.transport import Deadlines, Request, Response, Transport
@@ -24,7 +25,12 @@ Monotonic = Callable[[], float]
 
 @dataclass(slots=True)
 class Flight:
-    """An attempt in flight. `tokens` counts streamed pieces: the best guess of tokens so far."""
+    """An attempt in flight.
+
+    Attributes:
+        mark: what makes its body unlike any other's; `repeated`: it is that of an earlier attempt.
+        source: the generation that made its answer, where that comes out of the API's cache.
+    """
 
     attempt: int
     candidate: Candidate
@@ -36,13 +42,16 @@ class Flight:
     first_token: float | None = None
     accepted: bool = False
     generation_id: str = ""
+    mark: str = ""
+    repeated: bool = False
+    source: str = ""
     parts: int = 0
     next_draft: float = 0.0
     on_headers: Callable[[Flight], None] = field(default=lambda _: None)
 
     @property
     def tokens(self) -> int:
-        """Pieces that came."""
+        """Pieces that came: the best guess of tokens so far."""
         return self.stream.tokens
 
 
@@ -54,7 +63,8 @@ async def fly(
     broken: str | None = None
     try:
         async with transport.open(request, deadlines) as response:
-            flight.generation_id = response.headers.get("x-generation-id", "")
+            flight.source = source_of(response.headers)
+            flight.generation_id = flight.source or response.headers.get("x-generation-id", "")
             flight.accepted = response.status == 200
             flight.on_headers(flight)
             if not flight.accepted:
@@ -71,11 +81,12 @@ def finish(flight: Flight, broken: str | None) -> Outcome:
     """What came of an attempt whose response ended, or was ended by us."""
     flight.stream.end()
     outcome = flight.stream.outcome(broken)
-    generation_id = outcome.generation_id or flight.generation_id
+    generation_id = flight.source or outcome.generation_id or flight.generation_id
     if isinstance(outcome, Failure):
         return msgspec.structs.replace(outcome, generation_id=generation_id)
     return msgspec.structs.replace(
         outcome,
+        usage=None if flight.source else outcome.usage,  # a cached answer counts nothing: its generation knows
         generation_id=generation_id,
         first_token=flight.first_token,
         seconds=round(flight.clock() - flight.sent, 4),

@@ -12,6 +12,7 @@ from eyas.backends.openrouter import OpenRouter
 from eyas.config import RunConfig
 from eyas.errors import ApiError, EyasError, UsageError
 from eyas.families import FAMILIES, Family, Loaded, by_name, guess
+from eyas.families.template import TEMPLATE, TemplateFamily
 from eyas.prompts import BadRow, DatasetSource, interleave, load
 from eyas.prompts.read import TEXT_PREFIX
 from eyas.providers import catalog
@@ -50,15 +51,22 @@ def load_tokenizer(config: RunConfig) -> Tokenizer:
     """The family of the target and its tokenizer.
 
     Raises:
-        UsageError: the family is not known, or the tokenizer cannot be read or does not fit it.
+        UsageError: the family is not known, or its tokenizer or chat template is missing, unreadable or does not fit.
     """
-    name = config.target.family or guess(config.target.model)
+    target = config.target
+    name = target.family or guess(target.model)
     if name is None:
         raise UsageError(
-            f"[target] family: none is known for the model {config.target.model!r}: set it to one of {', '.join(FAMILIES)}"
+            f"[target] family: none is known for the model {target.model!r}: set it to one of {', '.join(FAMILIES)}, "
+            'or to "template", which takes any model by the chat template of its tokenizer'
         )
-    family = by_name(name)
-    spec = config.target.tokenizer or family.tokenizer
+    if target.chat_template and name != TEMPLATE:
+        raise UsageError(f'[target] chat_template is for family = "template"; family {name} has its own: remove it')
+    given = config.base / target.chat_template if target.chat_template else None
+    family = TemplateFamily(given) if name == TEMPLATE else by_name(name)
+    spec = target.tokenizer or family.tokenizer
+    if not spec:
+        raise UsageError("[target] tokenizer: missing: give the folder of the model's tokenizer, or its hub id")
     local = config.base / spec
     return Tokenizer(family, family.load(vocab.resolve(str(local) if local.is_dir() else spec)))
 

@@ -15,12 +15,13 @@ from eyas.backends.openrouter import Ask
 from eyas.engine.admit import Admission, Admitted, Blocked
 from eyas.engine.attempt import Flight, finish, fly
 from eyas.engine.lookup import Lookups, first_error
+from eyas.engine.recover import mark_of, recovers
 from eyas.engine.settle import Books
 from eyas.errors import KeyOrCreditsError, StorageError
 from eyas.events import Headers, Intent
 from eyas.plan import sampling
 from eyas.state import Attempt
-from eyas.types import Billed, Completion, Failure, FailureKind, Outcome, Record, StopReason
+from eyas.types import Billed, Completion, Failure, FailureKind, Outcome, Record, StopReason, Work
 
 TICK = 0.25
 """Longest that the loop sleeps, seconds: windows grow, drafts are kept and quotas are looked at again this often."""
@@ -123,22 +124,26 @@ class Engine:
         books, (candidate, route, reserved) = self.books, admitted
         setting, name = books.setting, candidate.work.dataset
         thinking = setting.config.thinking(name)
+        number = books.state.work(candidate.work).numbers + 1
+        mark = self._mark(candidate.work, number, route.tag)
         ask = Ask(
             max_tokens=setting.config.max_tokens(name),
             provider=route.block,
             family_body=setting.family.body(thinking),
             sampling=sampling(setting.config, name, setting.family.sampling(thinking), route),
             stream=setting.config.target.stream,
+            mark=mark,
         )
         body = setting.backend.body(candidate.prompt, ask)
         intent = Intent(
             at=books.world.wall(),
             attempt=books.state.last_attempt + 1,
             work=candidate.work,
-            number=books.state.work(candidate.work).numbers + 1,
+            number=number,
             tag=route.tag,
             prices=route.prices,
             reserved=reserved,
+            mark=mark,
         )
         books.state.money.reserve(reserved)  # raises rather than ever pass the cap
         durable = books.emit(intent, body)
@@ -147,6 +152,8 @@ class Engine:
             candidate=candidate,
             route=route,
             reserved=reserved,
+            mark=mark,
+            repeated=mark != mark_of(books.state.began, candidate.work, number),
             stream=setting.backend.stream(),
             clock=books.world.clock,
             on_headers=self._headers,
@@ -154,6 +161,13 @@ class Engine:
         self.flights[flight.attempt] = flight
         books.pace.started(route.tag)
         self._tasks[flight.attempt] = group.create_task(self._attempt(flight, body, durable, group))
+
+    def _mark(self, work: Work, number: int, tag: str) -> str:
+        """What makes the next body of a work unique, or like one whose answer was lost; empty where nothing recovers."""
+        if not recovers(self.books.setting.config):
+            return ""
+        repeat = self.books.pool.repeats.pop(work, None)
+        return repeat.mark if repeat and repeat.tag == tag else mark_of(self.books.state.began, work, number)
 
     async def _attempt(self, flight: Flight, body: bytes, durable: Awaitable[None], group: asyncio.TaskGroup) -> None:
         try:
@@ -178,7 +192,7 @@ class Engine:
         setting, transport = self.books.setting, self.books.world.transport
         try:
             await durable
-            request = setting.backend.chat(body)
+            request = setting.backend.chat(body, cached=bool(flight.mark))
             return await fly(flight, transport, request, setting.deadlines, setting.backend.failure)
         except asyncio.CancelledError:
             if not self._aborted:

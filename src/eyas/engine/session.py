@@ -19,6 +19,7 @@ from eyas.engine.inputs import Inputs, Offer, Tokenizer, backend_of, list_endpoi
 from eyas.engine.labels import Labels
 from eyas.engine.pace import Pace
 from eyas.engine.quality import Quality, Standard
+from eyas.engine.recover import recovers, repeats
 from eyas.engine.resume import left_open
 from eyas.engine.retry import policy_of
 from eyas.engine.run import Engine
@@ -165,6 +166,8 @@ async def _open(parts: Parts, books: Books, known: Run, options: Options) -> _Op
         Candidate(work, prompt, counts[work.dataset, work.prompt_id])
         for work, prompt in owed(config, books.state, parts.inputs.prompts)
     )
+    if recovers(config):
+        books.pool.repeats |= repeats(books.state)
     prompts = {(prompt.dataset, prompt.id): prompt for prompt in parts.inputs.prompts}
     for work in {attempt.work for attempt in books.state.unknown()}:
         name = (work.dataset, work.prompt_id)

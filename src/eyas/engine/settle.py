@@ -14,6 +14,7 @@ from eyas.engine.admit import Candidate, Pool, Quotas
 from eyas.engine.attempt import Flight
 from eyas.engine.pace import Pace
 from eyas.engine.quality import Concern
+from eyas.engine.recover import Repeat, lost, original, patience
 from eyas.engine.retry import Case, Decision, Effect, Policy, decide
 from eyas.engine.served import Served
 from eyas.events import Alarm, AnyEvent, Corrected, Headers, Settled
@@ -87,6 +88,9 @@ class Books:
         durable = self.emit(settled, outcome if isinstance(outcome, Completion) else None)
         self._watch_bill(flight.attempt, flight.route.tag, decision.cost or 0, flight.reserved)
         self._take_effect(flight, decision)
+        if flight.source:
+            self._recovered(flight)
+        self._repeat(flight, decision)
         if decision.verdict is Verdict.AGAIN:
             self.pool.put_back(flight.candidate, flight.route.tag if decision.effect is Effect.AVOID else "")
         if decision.verdict is Verdict.UNKNOWN:
@@ -117,6 +121,20 @@ class Books:
         for route in self.setting.served.routes:
             if concern.aside and all(served_by(concern.provider, (endpoint,)) for endpoint in route.endpoints):
                 self.pace.set_aside(route.tag, concern.detail)
+
+    def _repeat(self, flight: Flight, decision: Decision) -> None:
+        """Have the body sent again whose answer may have been finished without us, or that was not let in this time."""
+        now, work = self.world.clock(), flight.candidate.work
+        if flight.mark and lost(decision.kind, decision.verdict):
+            self.pool.repeats[work] = Repeat(flight.mark, flight.route.tag, now + patience(self.state))
+        elif flight.repeated and decision.verdict is Verdict.AGAIN and not decision.counted and decision.cost == 0:
+            self.pool.repeats[work] = Repeat(flight.mark, flight.route.tag, now)
+
+    def _recovered(self, flight: Flight) -> None:
+        """The answer of a lost attempt came out of the API's cache: it is this attempt's now, and so is its cost."""
+        cleared = original(self.state, self.state.attempt(flight.attempt), flight.source)
+        if cleared is not None and cleared.settled is not None and cleared.cost != 0:
+            self.emit(Corrected(at=self.world.wall(), attempt=cleared.id, cost=0))
 
     def _decide(self, flight: Flight, outcome: Outcome) -> Decision:
         thinking = self.setting.config.thinking(flight.candidate.work.dataset)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from typing import Any
 
 import msgspec
@@ -27,6 +28,7 @@ class Chat(msgspec.Struct, frozen=True):
     max_tokens: int | None = None
     max_completion_tokens: int | None = None
     tools: list[dict[str, Any]] | None = None
+    logprobs: bool | None = None
     reasoning: Reasoning | None = None
     provider: Route = Route()
 
@@ -47,12 +49,20 @@ class Chat(msgspec.Struct, frozen=True):
         return sum(len(message.get("tool_calls") or ()) for message in self.messages)
 
 
+_METADATA = re.compile(rb',"metadata":\{[^{}]*\}')
+
+
 class Ask(msgspec.Struct, frozen=True):
-    """A chat request with its identities: the key, and sha256 of the body and of canonical [messages, tools]."""
+    """A chat request with its identities: the key, and sha256 of the body and of canonical [messages, tools].
+
+    `fate` is sha256 of the body without its metadata: it seeds what befalls the request, so that a mark that a client
+    puts there changes nothing.
+    """
 
     chat: Chat
     key: str
     body_sha256: str
+    fate: str
     prompt_key: str
     cache_ttl: float | None = None
 
@@ -73,4 +83,5 @@ def parse(raw: bytes, key: str, cache_ttl: float | None) -> Ask | str:
         return "Input validation failed: messages must not be empty"
     if chat.limit is not None and chat.limit < 1:
         return "Input validation failed: max_tokens must be at least 1"
-    return Ask(chat, key, hashlib.sha256(raw).hexdigest(), prompt_key(chat.messages, chat.tools), cache_ttl)
+    fate = hashlib.sha256(_METADATA.sub(b"", raw)).hexdigest()
+    return Ask(chat, key, hashlib.sha256(raw).hexdigest(), fate, prompt_key(chat.messages, chat.tools), cache_ttl)

@@ -9,6 +9,7 @@ from typing import Literal
 
 import msgspec
 
+from eyas.sim.counting import Surplus
 from eyas.sim.providers import Provider
 from eyas.sim.scenarios import Scenario
 from eyas.sim.text import Answer
@@ -30,14 +31,28 @@ class Counts(msgspec.Struct, frozen=True):
         return self.prompt_cost + self.completion_cost
 
 
-def count(provider: Provider, answer: Answer, prompt: int, produced: int) -> Counts:
-    """The provider's count and price of `produced` sampled tokens; `prompt` is the plain count of the rendered prompt."""
+def count(provider: Provider, answer: Answer, prompt: int, produced: int, surplus: Surplus | None = None) -> Counts:
+    """The provider's count and price of `produced` sampled tokens.
+
+    Args:
+        provider: who counts.
+        answer: what was sampled.
+        prompt: tokens of the prompt with `<think>` among them.
+        produced: how many ids were sampled.
+        surplus: what another tokenizer counts on top; None: it counts with the model's own.
+    """
     reasoned = min(produced, answer.count("reasoning"))
     sampled = bool(reasoned) and provider.think_sampled
     whole = produced >= answer.size and answer.finish != "length"
     completion = produced + sampled - (whole and not provider.stop_counted)
-    estimate = reasoned + (reasoned // 22 if reasoned % 2 else -(reasoned // 22))
     ended = bool(reasoned) and produced > reasoned
+    if surplus is not None:
+        more = {"reasoning": 0, "content": 0, "name": 0, "arguments": 0, "special": 0}
+        for part in answer.upto(produced):
+            more[part.channel] += surplus(part.ids) if part.channel != "special" else 0
+        completion += sum(more.values())
+        reasoned += more["reasoning"]
+    estimate = reasoned + (reasoned // 22 if reasoned % 2 else -(reasoned // 22))
     reasoning = {"with_end": reasoned + ended, "exact": reasoned, "estimate": estimate}[provider.reasoning_count]
     shown = prompt - sampled
     return Counts(shown, completion, reasoning, shown * provider.prompt_nano, completion * provider.completion_nano)

@@ -59,6 +59,8 @@ def pieces(ids: Iterable[int], cut: CutStyle, texts: Texts, rng: random.Random) 
     single = _by_token(ids, texts)
     if cut == "token":
         return single
+    if cut == "word":
+        return _words(single)
     return _bursts(single, rng) if cut == "burst" else _anywhere(single, rng)
 
 
@@ -89,6 +91,19 @@ def _bursts(single: Iterator[Piece], rng: random.Random) -> Iterator[Piece]:
             texts, tokens, wanted = [], 0, rng.randint(2, 5)
     if tokens:
         yield "".join(texts), tokens
+
+
+def _words(single: Iterator[Piece]) -> Iterator[Piece]:
+    """Tokens of a word in one piece, as a gateway sends them that waits for the next word to begin."""
+    text, tokens = "", 0
+    for more, taken in single:
+        if text and more and (more[0].isspace() or more[0].isalnum() != text[-1].isalnum()):
+            yield text, tokens
+            text, tokens = "", 0
+        text += more
+        tokens += taken
+    if text or tokens:
+        yield text, tokens
 
 
 def _anywhere(single: Iterator[Piece], rng: random.Random) -> Iterator[Piece]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Generator, Iterator
 from typing import Any
@@ -11,8 +12,10 @@ import msgspec
 from eyas.sim.billing import Counts, count
 from eyas.sim.books import Entry
 from eyas.sim.chunks import COMMENT, DONE, KEEPALIVE, Chunks, error_json, usage_json, whole_body
+from eyas.sim.counting import Surplus
 from eyas.sim.cutting import Texts, pieces, stripped
-from eyas.sim.providers import Provider
+from eyas.sim.listing import Listing, listed
+from eyas.sim.providers import Provider, Redump
 from eyas.sim.reply import Action, Step
 from eyas.sim.scenarios import Scenario
 from eyas.sim.text import Answer, Part
@@ -42,6 +45,8 @@ class Flight(msgspec.Struct, kw_only=True):
         tps, ttft: tokens a second, and seconds to the first token.
         fault: what befalls it; `turn` is the token at which it does.
         instant: repeated from the response cache: no waiting, and usage all zero.
+        logprobs: it was asked for logprobs.
+        surplus: see `count`.
     """
 
     scenario: Scenario
@@ -56,10 +61,12 @@ class Flight(msgspec.Struct, kw_only=True):
     fault: str | None = None
     turn: int = 0
     instant: bool = False
+    logprobs: bool = False
+    surplus: Surplus | None = None
 
     def counts(self, produced: int) -> Counts:
         """The provider's counts after that many sampled tokens."""
-        return Counts() if self.instant else count(self.provider, self.answer, self.prompt, produced)
+        return Counts() if self.instant else count(self.provider, self.answer, self.prompt, produced, self.surplus)
 
     @property
     def seconds(self) -> float:
@@ -93,7 +100,9 @@ def stream(flight: Flight, texts: Texts) -> Iterator[Step]:
         return
     each, turn = 0.0 if flight.instant else 1.0 / flight.tps, flight.turn if flight.fault in AMID else 0
     comments, draw = flight.scenario.comments, flight.rng.random
-    for tokens, data in _pieces(flight, texts, chunks):
+    shown = _pieces(flight, texts, chunks)
+    listing = _listing(flight, flight.answer.parts, texts)
+    for tokens, data in shown if listing is None else listed(shown, listing, chunks.content(b"")):
         if data:
             yield rest + tokens * each, COMMENT + data if draw() < comments else data
             rest = 0.0
@@ -166,8 +175,8 @@ def _pieces(flight: Flight, texts: Texts, chunks: Chunks) -> Iterator[tuple[int,
             case "name":
                 index += 1
                 yield len(part.ids), b"" if last else chunks.call(index, text_of(part, texts))
-            case "arguments" if provider.redump and not last:
-                yield len(part.ids), chunks.arguments(index, escape(_redumped(text_of(part, texts))))
+            case "arguments" if provider.redump != "none" and not last:
+                yield len(part.ids), chunks.arguments(index, escape(redumped(text_of(part, texts), provider.redump)))
             case "arguments":
                 for text, tokens in _cut(flight, part, texts):
                     yield tokens, chunks.arguments(index, escape(text)) if text else b""
@@ -188,8 +197,15 @@ def text_of(part: Part, texts: Texts) -> str:
     return b"".join(map(texts.data, part.ids)).decode(errors="ignore")
 
 
-def _redumped(arguments: str) -> str:
-    return msgspec.json.encode(msgspec.json.decode(arguments)).decode()
+def redumped(arguments: str, form: Redump) -> str:
+    """Arguments parsed and written anew."""
+    separators = (",", ":") if form == "compact" else (", ", ": ")
+    return json.dumps(json.loads(arguments), ensure_ascii=form == "escaped", separators=separators)
+
+
+def _listing(flight: Flight, parts: tuple[Part, ...], texts: Texts) -> Listing | None:
+    style = flight.provider.logprobs if flight.logprobs else "none"
+    return None if style == "none" else Listing(style, parts, texts, flight.rng)
 
 
 def whole(flight: Flight, texts: Texts) -> Iterator[Step]:
@@ -221,7 +237,9 @@ def _body(flight: Flight, texts: Texts, turn: int) -> bytes:
     finish: str | None = "stop" if fault == "empty_answer" else flight.answer.finish
     if fault == "error_chunk":
         finish, error = None, _failure(flight)
-    choice = {"index": 0, "logprobs": None, "finish_reason": finish, "native_finish_reason": finish,
+    listing = _listing(flight, shown, texts)
+    entries = None if listing is None else [json.loads(each) for each in listing.take(turn)]
+    choice = {"index": 0, "logprobs": entries and {"content": entries}, "finish_reason": finish, "native_finish_reason": finish,
               "message": _message(flight, shown, texts)}  # fmt: skip
     if fault == "finish_error":
         choice |= {"finish_reason": "error", "native_finish_reason": "error",
@@ -246,7 +264,8 @@ def _message(flight: Flight, parts: tuple[Part, ...], texts: Texts) -> dict[str,
             calls.append({"type": "function", "index": len(calls), "id": name, "function": function})
         elif part.channel == "arguments":
             text = text_of(part, texts)
-            calls[-1]["function"]["arguments"] = _redumped(text) if flight.provider.redump and not last else text
+            form = "none" if last else flight.provider.redump
+            calls[-1]["function"]["arguments"] = text if form == "none" else redumped(text, form)
     reasoning = said["reasoning"] or None
     message: dict[str, Any] = {"role": "assistant", "content": said["content"] or (None if calls else ""), "refusal": None,
                                "reasoning": reasoning}  # fmt: skip

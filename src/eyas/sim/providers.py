@@ -11,8 +11,14 @@ import msgspec
 
 from eyas.types import NANO
 
-CutStyle = Literal["token", "burst", "anywhere"]
-"""How streamed text is cut: one token a piece, two to five whole tokens, or anywhere, inside words too."""
+CutStyle = Literal["token", "burst", "word", "anywhere"]
+"""How streamed text is cut: one token a piece, two to five whole ones, those of a word, or anywhere, inside words too."""
+
+Redump = Literal["none", "compact", "spaced", "escaped"]
+"""How arguments are written anew: not at all, without spaces, with them, or with them and in ASCII."""
+
+ListStyle = Literal["none", "all", "text", "content", "folded"]
+"""Which tokens a list of logprobs holds: none, all, all but special ones, the content's, or all with some in one entry."""
 
 ReasoningCount = Literal["with_end", "exact", "estimate"]
 """What `reasoning_tokens` counts: R + 1 (`</think>` included), R, or a guess a few percent off."""
@@ -45,7 +51,11 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
         stop_counted: the stop token counts as a completion token.
         strip: whitespace taken off reasoning and content.
         trailing_space: a space that was never sampled ends the reasoning.
-        redump: tool arguments are parsed and dumped again, compact and in one piece.
+        redump: tool arguments are parsed and dumped again, in one piece.
+        logprobs: what it lists when it is asked for logprobs.
+        hidden_prompt: tokens of a system turn that nobody asked for.
+        other_template: it counts a newline after each turn, and a system turn of its own where there is none.
+        other_tokenizer: it counts with a smaller vocabulary.
         cancel_stops: a client that goes away stops the bill.
         usage_alone: the usage chunk has empty `choices`.
     """
@@ -68,7 +78,11 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
     reasoning_count: ReasoningCount = "with_end"
     strip: Literal["none", "leading", "both"] = "none"
     trailing_space: bool = False
-    redump: bool = False
+    redump: Redump = "none"
+    logprobs: ListStyle = "none"
+    hidden_prompt: int = 0
+    other_template: bool = False
+    other_tokenizer: bool = False
     cut: CutStyle = "token"
     cancel_stops: bool = False
     usage_alone: bool = False

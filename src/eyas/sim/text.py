@@ -21,7 +21,7 @@ PLAIN_SHARE = 0.8
 
 
 class Vocabulary(Protocol):
-    """What the simulator needs of a tokenizer; special tokens are not its business."""
+    """What the simulator needs of a tokenizer; of special tokens their spelling only."""
 
     def encode(self, text: str, /) -> list[int]:
         """Canonical ids of a text, special tokens spelled out as ordinary text."""
@@ -93,7 +93,10 @@ class Answer(msgspec.Struct, frozen=True):
 
 
 class Shape(msgspec.Struct, frozen=True):
-    """What is asked of one answer: tokens of reasoning (None: instant) and content, the limit, drift, tools to call."""
+    """What is asked of one answer: tokens of reasoning (None: instant) and content, the limit, drift, tools to call.
+
+    `compact`: arguments without spaces.
+    """
 
     reasoning: int | None
     content: int
@@ -101,6 +104,7 @@ class Shape(msgspec.Struct, frozen=True):
     drift: bool = False
     calls: tuple[dict[str, Any], ...] = ()
     first_call: int = 0
+    compact: bool = False
 
 
 Pool: TypeAlias = "dict[str, list[array[int]]]"
@@ -171,7 +175,9 @@ class Sampler:
         parts = [Part("special", array("i", [form.section_begin]))]
         for place, tool in enumerate(shape.calls, shape.first_call):
             function = cast("dict[str, Any]", tool.get("function") or {})
-            arguments = json.dumps(_arguments(function.get("parameters"), rng), ensure_ascii=False)
+            separators = (",", ":") if shape.compact else (", ", ": ")
+            values = _arguments(function.get("parameters"), rng)
+            arguments = json.dumps(values, ensure_ascii=False, separators=separators)
             parts += [
                 Part("special", array("i", [form.call_begin])),
                 Part("name", array("i", encode(f"functions.{function.get('name', 'tool')}:{place}"))),

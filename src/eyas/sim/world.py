@@ -22,6 +22,7 @@ from eyas.sim.billing import Counts, Purse, in_flight_refusal
 from eyas.sim.books import Books, Entry
 from eyas.sim.cache import Cached, ResponseCache
 from eyas.sim.chunks import envelope
+from eyas.sim.counting import CountPrompt, Meter
 from eyas.sim.cutting import Texts
 from eyas.sim.flight import AMID, FREE, LOST, WHOLE, Flight, stream, whole
 from eyas.sim.providers import Provider, Route, allowed, ranked
@@ -30,9 +31,6 @@ from eyas.sim.reply import Reply, body
 from eyas.sim.scenarios import Scenario
 from eyas.sim.slots import Slots
 from eyas.sim.text import Answer, Sampler, Shape, Vocabulary, lengths
-
-CountPrompt = Callable[[list[dict[str, Any]], list[dict[str, Any]], bool], int]
-"""Tokens of the rendered prompt: (messages, tools, thinking) -> count."""
 
 _ALPHANUMERIC = string.ascii_letters + string.digits
 _UPSTREAM = frozenset({"rate_limit", "unavailable", "server_error"})
@@ -63,8 +61,7 @@ class World:
         self._seed = seed
         self._now = now
         self._began = now()
-        self._vocabulary = vocabulary
-        self._count_prompt = count_prompt or self._about
+        self._meter = Meter(vocabulary, count_prompt)
         self._sampler = Sampler(vocabulary)
         self._texts = Texts(vocabulary)
         self._account = Account(scenario, self.books, self.purse, now)
@@ -112,13 +109,13 @@ class World:
         cached = self._cache.find(key, ask.body_sha256, self._now()) if ttl is not None else None
         if cached is not None:
             return self._repeated(ask, cached)
-        number = self._seen[ask.body_sha256]
-        self._seen[ask.body_sha256] += 1
-        return self._fresh(ask, number, random.Random(f"{self._seed}|{ask.body_sha256}|{number}"))
+        number = self._seen[ask.fate]
+        self._seen[ask.fate] += 1
+        return self._fresh(ask, number, random.Random(f"{self._seed}|{ask.fate}|{number}"))
 
     def _fresh(self, ask: Ask, number: int, rng: random.Random) -> _Answered:
         chat, fault = ask.chat, self._draw(ask, rng)
-        prompt = self._count_prompt(chat.messages, chat.tools or [], chat.thinking)
+        prompt = self._meter.prompt(chat.messages, chat.tools or [], chat.thinking)
         limit = chat.limit or 1
         fitting = [p for p in allowed(chat.provider, self.scenario.providers) if limit <= (p.max_output or limit)]
         if not fitting:
@@ -176,6 +173,7 @@ class World:
         self, ask: Ask, provider: Provider, number: int, prompt: int, fate: tuple[str | None, random.Random]
     ) -> Flight:
         fault, rng = fate
+        prompt = self._meter.shown(provider, prompt, ask.chat.messages, ask.chat.tools or [])
         scenario, thinking = self.scenario, ask.chat.thinking != (fault == "wrong_mode")
         answer = self._sample(ask, number, thinking, _room(ask, provider, prompt, thinking=thinking))
         entry = self._entry(ask, provider, answer, rng, thinking=thinking)
@@ -187,6 +185,7 @@ class World:
         return Flight(
             scenario=scenario, provider=provider, answer=answer, entry=entry, head=self._head(entry), rng=rng,
             prompt=prompt, tps=tps, ttft=ttft, fault=fault, turn=rng.randint(1, max(1, answer.size - 1)),
+            logprobs=bool(ask.chat.logprobs), surplus=self._meter.surplus if provider.other_tokenizer else None,
         )  # fmt: skip
 
     def _sample(self, ask: Ask, number: int, thinking: bool, limit: int) -> Answer:
@@ -198,7 +197,8 @@ class World:
         if ask.chat.tools and rng.random() < scenario.tool_share:
             calls = tuple(rng.choices(ask.chat.tools, k=1 + (rng.random() < 0.3)))
         content = 0 if calls and rng.random() < 0.6 else max(1, total - (reasoning or 0))
-        return self._sampler.sample(Shape(reasoning, content, limit, drift, calls, ask.chat.calls_before), rng)
+        compact = scenario.compact_share > 0 and rng.random() < scenario.compact_share
+        return self._sampler.sample(Shape(reasoning, content, limit, drift, calls, ask.chat.calls_before, compact), rng)
 
     def _entry(self, ask: Ask, provider: Provider, answer: Answer, rng: random.Random, *, thinking: bool) -> Entry:
         now = self._now()
@@ -220,7 +220,7 @@ class World:
         entry.source = cached.source
         flight = Flight(
             scenario=self.scenario, provider=cached.provider, answer=cached.answer, entry=entry, head=self._head(entry),
-            rng=rng, prompt=0, tps=1.0, ttft=0.0, instant=True,
+            rng=rng, prompt=0, tps=1.0, ttft=0.0, instant=True, logprobs=bool(ask.chat.logprobs),
         )  # fmt: skip
         reply = self._play(flight, ask)
         age = max(0, int(self._now() - cached.since))
@@ -283,11 +283,6 @@ class World:
             until = ended + ask.cache_ttl
             cached = Cached(entry.id, flight.provider, flight.answer, entry.thinking, ended, until)
             self._cache.store(ask.key, ask.body_sha256, cached, now)
-
-    def _about(self, messages: list[dict[str, Any]], tools: list[dict[str, Any]], thinking: bool) -> int:
-        text = [str(message.get("content") or "") for message in messages]
-        text += [str(tool) for tool in tools]
-        return 4 + thinking + sum(4 + len(self._vocabulary.encode(part)) for part in text)
 
 
 _Answered = tuple[Reply, Flight | None, Ask | None]

@@ -42,6 +42,7 @@ def evidence(record: Record, family: Loaded, thinking: bool) -> Evidence | None:
         singles=pieced.singles if pieced else 0,
         edges=edges(completion),
         tools=bool(completion.tool_calls),
+        spaced=completion.reasoning.endswith(" ") if reasoned else None,
         reasoning_said=(usage.reasoning_tokens or None) if reasoned else None,
         shifts=shifts,
         form=prompt.form if prompt.choice and not prompt.reason else None,

@@ -113,6 +113,7 @@ class Evidence(msgspec.Struct, frozen=True):
         ascii: whether its texts are ASCII alone, so that no character is held back over tokens.
         edges: for each end of a text that is not empty, whether whitespace stands there.
         tools: whether it calls tools.
+        spaced: whether a reasoning that was closed ends in a space; None: there is no such reasoning.
         reasoning_said: usage.reasoning_tokens of a reasoning that was closed; None: not said, or no such reasoning.
     """
 
@@ -128,6 +129,7 @@ class Evidence(msgspec.Struct, frozen=True):
     singles: int
     edges: dict[End, bool]
     tools: bool
+    spaced: bool | None = None
     reasoning_said: int | None = None
     shifts: tuple[Shift, ...] = ()
     form: str | None = None

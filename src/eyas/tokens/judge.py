@@ -8,7 +8,7 @@ import msgspec
 
 from eyas.families import Loaded
 from eyas.tokens.evidence import edges
-from eyas.tokens.habits import End, Habits
+from eyas.tokens.habits import Cut, End, Habits
 from eyas.tokens.logprobs import read_logprobs
 from eyas.tokens.reading import Answer, closed, ended, read_pieces, read_whole, without_last_space
 from eyas.tokens.repair import repairs, unclosed
@@ -44,7 +44,11 @@ def judge(completion: Completion, family: Loaded, habit: Habits, thinking: bool)
     if listed and counted == habit.expected(listed.total, stop=ended(completion)):
         return Judged(listed, Label.LOGPROBS)
     pieced = read_pieces(parts, text.pieces, family.vocab) if habit.at_tokens else None
-    if pieced and counted == habit.expected(pieced.total, stop=ended(completion)):
+    if (
+        pieced
+        and counted == habit.expected(pieced.total, stop=ended(completion))
+        and not _shifted(pieced, completion, habit, family)
+    ):
         return _agreed(pieced, completion, habit, artefact=artefact)
     if pieced and _proven_alone(pieced, completion, habit):
         return Judged(pieced, Label.STREAMED, "pieces of a stream whose pieces are tokens; not counted")
@@ -58,6 +62,13 @@ def judge(completion: Completion, family: Loaded, habit: Habits, thinking: bool)
     if off == 0 and pieced is None:
         return _agreed(whole, completion, habit, artefact=artefact)
     return _repaired(text, family, habit, thinking) or _near(whole, off, counted)
+
+
+def _shifted(pieced: Answer, completion: Completion, habit: Habits, family: Loaded) -> bool:
+    """Whether a server that strips may have moved whitespace into the next piece, so that sums agree by accident."""
+    if pieced.proven or habit.cut is not Cut.BURST or not _unsure(completion, habit):
+        return False
+    return read_whole(pieced.parts, family.vocab.encode).ids != pieced.ids
 
 
 def _near(whole: Answer, off: int, counted: int) -> Judged:

@@ -27,7 +27,9 @@ from eyas.tokens.habits import PLAIN, End, Habits, habits_for
 from eyas.tokens.judge import Judged, judge
 from eyas.tokens.prompt import Prompt, read_prompt, spells_special
 from eyas.tokens.reading import Answer, defect
+from eyas.tokens.whitespace import changed_end, changed_start, touched
 from eyas.types import Label, Record, Sequence
+from eyas.vocab import Vocab
 
 SPELLED = "the prompt spells a special token"
 """Reason of a sequence whose prompt holds the spelling of a special token: engines read it as that token."""
@@ -69,7 +71,7 @@ def rebuild(record: Record, family: Loaded, habits: Mapping[str, Habits], thinki
         judged = Judged(judged.answer, Label.MISMATCH, DISTRUSTED)
     elif not judged.reason and spells_special(record, family.vocab):
         judged = msgspec.structs.replace(judged, reason=SPELLED)
-    return _sequence(record, prompt, judged)
+    return _sequence(record, prompt, judged, family.vocab)
 
 
 def label(record: Record, family: Loaded, habits: Mapping[str, Habits], thinking: bool) -> Label:
@@ -98,25 +100,16 @@ def _engine(record: Record, family: Loaded, thinking: bool) -> Sequence:
             reason = "the engine's ids do not hold the answer's text"
     if reason:
         found = Label.MISMATCH
-    return _sequence(record, prompt, Judged(Answer((Part("", Channel.CONTENT),), [ids]), found, reason))
+    return _sequence(record, prompt, Judged(Answer((Part("", Channel.CONTENT),), [ids]), found, reason), family.vocab)
 
 
-def _sequence(record: Record, prompt: Prompt, judged: Judged) -> Sequence:
+def _sequence(record: Record, prompt: Prompt, judged: Judged, vocab: Vocab) -> Sequence:
     mask = [0] * len(prompt.ids)
-    unsure = 2 if judged.label is Label.REPAIRED else 1
     for part, ids in zip(judged.answer.parts, judged.answer.ids, strict=True):
-        sure = [1] * len(ids)
-        ends = _ENDS.get(part.channel) if part.channel and judged.ends else None
-        if ids and ends:
-            start, end = ends
-            # Whitespace that a repair put back may have been merged into the token beside it.
-            if start in judged.ends:
-                sure[:unsure] = [0] * len(sure[:unsure])
-            if end in judged.ends:
-                sure[-unsure:] = [0] * len(sure[-unsure:])
         if judged.arguments and part.channel is Channel.ARGUMENTS:
-            sure = [0] * len(ids)
-        mask += sure
+            mask += [0] * len(ids)
+        else:
+            mask += _mask(part, ids, judged, vocab)
     return Sequence(
         prompt_ids=tuple(prompt.ids),
         completion_ids=tuple(chain.from_iterable(judged.answer.ids)),
@@ -125,3 +118,21 @@ def _sequence(record: Record, prompt: Prompt, judged: Judged) -> Sequence:
         record_id=record.work.key,
         reason=judged.reason,
     )
+
+
+def _mask(part: Part, ids: list[int], judged: Judged, vocab: Vocab) -> list[int]:
+    """The mask of one part: 0 where an end that is not sure may have been other tokens."""
+    sure = [1] * len(ids)
+    ends = _ENDS.get(part.channel) if part.channel and judged.ends else None
+    if not ids or ends is None:
+        return sure
+    # Whitespace that a repair put back may have been merged into the token beside it.
+    least = 2 if judged.label is Label.REPAIRED else 1
+    start, end = ends
+    if start in judged.ends:
+        count = max(least, touched(ids, changed_start(part.text, vocab), vocab))
+        sure[:count] = [0] * len(sure[:count])
+    if end in judged.ends:
+        count = max(least, touched(ids[::-1], changed_end(part.text, vocab), vocab))
+        sure[-count:] = [0] * len(sure[-count:])
+    return sure

@@ -5,10 +5,11 @@ from __future__ import annotations
 from eyas.errors import UsageError
 from eyas.sim.scenarios.base import Faults, Outage, Scenario
 from eyas.sim.scenarios.clean import CLEAN
+from eyas.sim.scenarios.labels import LABELS
 from eyas.sim.scenarios.rough import ROUGH
 from eyas.sim.scenarios.storm import STORM
 
-SCENARIOS = {scenario.name: scenario for scenario in (CLEAN, ROUGH, STORM)}
+SCENARIOS = {scenario.name: scenario for scenario in (CLEAN, ROUGH, STORM, LABELS)}
 """Every scenario that `eyas simulate` and `eyas rehearse` know."""
 
 

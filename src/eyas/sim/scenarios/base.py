@@ -70,6 +70,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
             whole sentence, so an answer is up to 80 tokens longer; only max_tokens is exact.
         thinking_share: the share of an answer that is reasoning.
         tool_share: how often an answer to a request with tools calls them.
+        compact_share: how often tool arguments are sampled without spaces.
         drift: the share of answers in which some tokens are a split that the tokenizer would not choose.
         speed: factor on every provider's tokens a second; `tps` and `ttft` (seconds) replace the providers' own.
         slots: replaces every provider's own; 0 is no limit.
@@ -95,6 +96,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     length_max: int = 100_000
     thinking_share: float = 0.65
     tool_share: float = 0.5
+    compact_share: float = 0.0
     drift: float = 0.05
     speed: float = 1.0
     tps: float | None = None

@@ -23,7 +23,7 @@ PROVIDERS = (
     ),
     Provider(
         name="AtlasCloud", tag="atlas-cloud/int4", quantization="int4", prompt="0.0000005", completion="0.0000025",
-        slots=500, tps=20.0, redump=True, cut="burst",
+        slots=500, tps=20.0, redump="compact", cut="burst",
     ),
     Provider(
         name="ModelRun", tag="modelrun/fp8", quantization="fp8", prompt="0.00000055", completion="0.00000325",

@@ -1,0 +1,81 @@
+"""Asking for a lost answer again under the API's response cache: the identical body, so that a hit costs nothing.
+
+A provider often finishes an answer whose client is gone, and OpenRouter keeps it for the identical body and key. Each
+request carries a mark of its attempt, so that two samples of a prompt are never one. A hit is the answer that was paid:
+its cost is looked up by the generation that made it, and the lost attempt is cleared. A miss is an ordinary purchase.
+Source: https://openrouter.ai/docs/features/response-caching
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from eyas.config import RunConfig
+from eyas.state import Attempt, State
+from eyas.types import FailureKind, Verdict, Work
+
+CACHED = "HIT"
+_LOST = (FailureKind.LOST, FailureKind.CUT)
+_SOONEST, _LATEST = 5.0, 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """A body to send again: the mark in it, and the route it went by. `after`: not before this time on the run's clock."""
+
+    mark: str
+    tag: str
+    after: float = 0.0
+
+
+def recovers(config: RunConfig) -> bool:
+    """Whether lost answers are asked for again; never where the user forbids that anybody keeps them."""
+    wish = config.providers
+    return config.target.recover and not wish.zdr and wish.data_collection != "deny"
+
+
+def mark_of(began: float, work: Work, number: int) -> str:
+    """What makes the body of an attempt unlike any other's, of this run (by when it began) or another."""
+    return hashlib.sha256(f"{began!r}|{work.key}|{number}".encode()).hexdigest()[:16]
+
+
+def lost(kind: FailureKind | None, verdict: Verdict) -> bool:
+    """Whether an attempt ended so that its answer may have been finished without us."""
+    return kind in _LOST and verdict in (Verdict.AGAIN, Verdict.UNKNOWN)
+
+
+def patience(state: State) -> float:
+    """Seconds to wait before asking again: about as long as an answer takes, so that the provider can finish it."""
+    answers = sum(provider.answers for provider in state.providers.values())
+    seconds = sum(provider.seconds for provider in state.providers.values())
+    return min(_LATEST, max(_SOONEST, seconds / answers if answers else 0.0))
+
+
+def repeats(state: State) -> dict[Work, Repeat]:
+    """What an earlier session lost: by work still owed, the last body that may have been answered."""
+    found: dict[Work, Repeat] = {}
+    for attempt in state.attempts.values():
+        settled = attempt.settled
+        if settled and attempt.mark and lost(settled.kind, settled.verdict) and state.work(attempt.work).owed:
+            found[attempt.work] = Repeat(attempt.mark, attempt.tag)
+    return found
+
+
+def source_of(headers: Mapping[str, str]) -> str:
+    """The generation that made a cached answer; empty where the answer is a fresh one. Header names are lower case."""
+    hit = headers.get("x-openrouter-cache-status", "").upper() == CACHED
+    return headers.get("x-openrouter-cache-source-id", "") if hit else ""
+
+
+def original(state: State, again: Attempt, source: str) -> Attempt | None:
+    """The lost attempt that a cached answer belongs to: the one of that generation, else one without a generation."""
+    same = [
+        attempt
+        for attempt in state.attempts.values()
+        if attempt.mark == again.mark and attempt.work == again.work and attempt.id != again.id and not attempt.answered
+    ]
+    named = [attempt for attempt in same if attempt.generation_id == source]
+    nameless = [attempt for attempt in same if not attempt.generation_id]
+    return next(iter([*named, *nameless]), None)
