@@ -19,6 +19,7 @@ backend = "openrouter"
 base_url = "https://openrouter.ai/api/v1/"
 family = "kimi-k2.5"
 tokenizer = "moonshotai/Kimi-K2.5"
+chat_template = "chat.jinja"
 thinking = true
 temperature = 1.0
 top_p = 0.95
@@ -89,6 +90,7 @@ def test_a_full_run_toml_loads(tmp_path: Path) -> None:
     config = load(path)
     assert config.dir == tmp_path / "runs/kimi-b"
     assert config.target.base_url == "https://openrouter.ai/api/v1"
+    assert config.target.chat_template == "chat.jinja"
     assert (config.thinking("B3"), config.thinking("B4")) == (True, False)
     assert (config.max_tokens("B3"), config.max_tokens("B4")) == (16384, 128)
     assert (config.quota("B3"), config.quota("B4")) == (7_000_000, 9)

@@ -116,8 +116,8 @@ def test_a_damaged_vocabulary_is_replaced(kimi_folder: Path, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("files", "says"),
     [
-        ({}, "no tiktoken.model"),
-        ({"tokenizer.json": "{}"}, "later version"),
+        ({}, "no tiktoken.model and no tokenizer.json"),
+        ({"tokenizer.json": "{}"}, "tokenizer.json cannot be read"),
         ({"tiktoken.model": "version https://git-lfs.github.com/spec/v1\noid sha256:1\n"}, "Git LFS"),
         ({"tiktoken.model": "IQ== 0\nIg== 2\n"}, "without gaps"),
         ({"tiktoken.model": "IQ== 0\n", "tokenizer_config.json": "[]"}, "tokenizer_config.json"),

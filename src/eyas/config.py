@@ -42,6 +42,7 @@ class Target(_Section):
     base_url: str = OPENROUTER
     family: str | None = None
     tokenizer: str | None = None
+    chat_template: str | None = None
     thinking: bool = True
     temperature: float | None = Field(default=None, ge=0, le=2)
     top_p: float | None = Field(default=None, gt=0, le=1)
@@ -88,6 +89,8 @@ class Providers(BaseModel):
 
     precision: Literal["native", "any"] = "native"
     routing: Literal["pinned", "gateway"] = "pinned"
+    drop_above: float | None = Field(default=None, ge=0, le=1)
+    require_streamed: bool = False
     only: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     order: tuple[str, ...] = ()

@@ -79,8 +79,8 @@ def sampling(config: RunConfig, dataset: str, preset: Mapping[str, float], route
         "temperature": own.temperature if own.temperature is not None else config.target.temperature,
         "top_p": own.top_p if own.top_p is not None else config.target.top_p,
     }
-    chosen = {name: preset.get(name) if value is None else value for name, value in wished.items()}
-    return {name: value for name, value in chosen.items() if value is not None and route.takes(name)}
+    chosen = {**preset, **{name: value for name, value in wished.items() if value is not None}}
+    return {name: value for name, value in chosen.items() if route.takes(name)}
 
 
 def change(state: State, prompts: Iterable[Prompt]) -> Change:

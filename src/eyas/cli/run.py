@@ -74,7 +74,9 @@ def agree(config: RunConfig, *, yes: bool) -> None:
 
 
 def say_inputs(inputs: Inputs) -> None:
-    """Say what the sources held, where anything was left out."""
+    """Say what the sources held, where anything was left out, and what cannot be promised."""
+    for caveat in inputs.caveats:
+        print(f"note: {caveat}", file=sys.stderr)
     if inputs.duplicates or inputs.quarantined:
         bad = len(inputs.quarantined)
         first = f"; the first: {plain(inputs.quarantined[0].reason, 160)}" if bad else ""

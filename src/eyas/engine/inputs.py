@@ -39,19 +39,23 @@ class Offer(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """The prompts in the run's order with our own token counts, rows that are no prompts, and duplicates (a count)."""
+    """The prompts in the run's order with our own token counts, rows that are no prompts, and duplicates (a count).
+
+    `caveats` are sentences about what cannot be promised of the model.
+    """
 
     prompts: tuple[Prompt, ...]
     counts: dict[tuple[str, str], int]
     quarantined: tuple[BadRow, ...]
     duplicates: int
+    caveats: tuple[str, ...] = ()
 
 
 def load_tokenizer(config: RunConfig) -> Tokenizer:
     """The family of the target and its tokenizer.
 
     Raises:
-        UsageError: the family is not known, or its tokenizer or chat template is missing, unreadable or does not fit.
+        UsageError: the family is not known or lacks the mode that is asked for, or its tokenizer or chat template is missing, unreadable or does not fit.
     """
     target = config.target
     name = target.family or guess(target.model)
@@ -64,6 +68,8 @@ def load_tokenizer(config: RunConfig) -> Tokenizer:
         raise UsageError(f'[target] chat_template is for family = "template"; family {name} has its own: remove it')
     given = config.base / target.chat_template if target.chat_template else None
     family = TemplateFamily(given) if name == TEMPLATE else by_name(name)
+    for each in config.datasets:
+        family.body(config.thinking(each.name))  # says so where the family lacks that mode
     spec = target.tokenizer or family.tokenizer
     if not spec:
         raise UsageError("[target] tokenizer: missing: give the folder of the model's tokenizer, or its hub id")
@@ -92,7 +98,8 @@ def read_inputs(config: RunConfig, tokenizer: Tokenizer) -> Inputs:
             continue
         prompts.append(prompt)
         counts[prompt.dataset, prompt.id] = tokens
-    return Inputs(tuple(prompts), counts, tuple(bad), sum(each.duplicates for each in found.sets.values()))
+    duplicates = sum(each.duplicates for each in found.sets.values())
+    return Inputs(tuple(prompts), counts, tuple(bad), duplicates, tokenizer.loaded.caveats)
 
 
 def backend_of(config: RunConfig, key: SecretStr) -> OpenRouter:

@@ -34,6 +34,9 @@ class Shift(msgspec.Struct, frozen=True):
 class Part(msgspec.Struct, frozen=True):
     """One stretch of what the model sampled: a text, or one special id.
 
+    A text of tool calls may hold syntax and arguments together, where a token may span both; it counts as ARGUMENTS. So
+    only where it equals a call's arguments does it have their pieces.
+
     Attributes:
         text: verbatim text, or the special's spelling.
         channel: None for a special id; FORM for text that the model samples and no API delivers, such as the name of
@@ -64,8 +67,17 @@ class Loaded(Protocol):
         """The id that ends an answer."""
         ...
 
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """What cannot be promised of this model, each a sentence."""
+        ...
+
     def prompt_ids(self, messages: Sequence[Message], tools: Sequence[dict[str, Any]], thinking: bool) -> list[int]:
-        """Ids of the prompt as the engine sees it, up to the first token that the model samples."""
+        """Ids of the prompt as the engine sees it, up to the first token that the model samples.
+
+        Raises:
+            UsageError: the template cannot say these messages, or the model has no such mode.
+        """
         ...
 
     def count_prompt(self, messages: Sequence[Message], tools: Sequence[dict[str, Any]], thinking: bool) -> int:
@@ -104,11 +116,19 @@ class Family(Protocol):
         ...
 
     def sampling(self, thinking: bool) -> Mapping[str, float]:
-        """The maker's recommended sampling parameters."""
+        """The maker's recommended sampling parameters.
+
+        Raises:
+            UsageError: the model has no such mode.
+        """
         ...
 
     def body(self, thinking: bool) -> Mapping[str, Any]:
-        """What OpenRouter's request body says to turn thinking on or off."""
+        """What OpenRouter's request body says to turn thinking on or off.
+
+        Raises:
+            UsageError: the model has no such mode.
+        """
         ...
 
     def load(self, folder: Path) -> Loaded:

@@ -1,22 +1,34 @@
-"""Kimi K2.5 (Moonshot AI).
+"""The Kimi K2 models (Moonshot AI).
 
-Template: a prompt ends with `<|im_assistant|>assistant<|im_middle|><think>` when thinking and with `…<think></think>`
+K2.5 and K2.6: a prompt ends with `<|im_assistant|>assistant<|im_middle|><think>` when thinking and with `…<think></think>`
 when not, so `<think>` is never sampled; an answer is R `</think>` C, tool calls, `<|im_end|>`, with no newlines between.
+K2-Thinking samples `<think>` itself: its prompt ends with `<|im_middle|>`. K2-Instruct does not think: its answer is C.
+
+Templates: https://huggingface.co/moonshotai/Kimi-K2-Instruct and -Thinking, Kimi-K2.5. K2.6 is taken to be as K2.5, as
+`renderers` has it; its own template was not seen.
 """
 
 from __future__ import annotations
 
-import importlib
-import re
-import threading
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
-from pathlib import Path
-from typing import Any, Protocol, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
 
-from eyas.errors import UsageError
-from eyas.families.base import Channel, Loaded, Part, Shift
-from eyas.types import Completion, Finish, Message, ToolCall
+from eyas.families.calls import kimi as calls
+from eyas.families.grammar import Grammar, marks_of
+from eyas.families.rendered import (
+    REASONING_OFF,
+    REASONING_ON,
+    THINK_SHIFT,
+    Described,
+    Mode,
+    Renderer,
+    Tokenizer,
+    hub_ids,
+    library,
+    plain_text,
+    whole,
+)
+from eyas.types import Message
 from eyas.vocab import Layout, Vocab
 
 SPECIALS: Mapping[str, int] = {
@@ -67,175 +79,89 @@ PATTERN = "|".join(
 
 LAYOUT = Layout(PATTERN, ranks=163_584, reserved=256, unnamed="<|reserved_token_{}|>", named=SPECIALS)
 
-_SAMPLED_STOP = (Finish.STOP, Finish.TOOL_CALLS)
+_SYSTEM: Message = {"role": "system", "content": "You are Kimi, an AI assistant created by Moonshot AI."}
 
-# Brackets are left out: [PAD] or [EOS] in an answer is ordinary prose about tokenizers, since servers skip the real ones.
 # The singular section marker is no token of the model: it writes it as text when it fails to call a tool.
-_LEAK = re.compile(
-    "|".join(map(re.escape, sorted(name for name in SPECIALS if name.startswith("<"))))
-    + r"|<\|reserved_token_\d+\|>|<\|tool_call_section_(?:begin|end)\|>"
-)
+_SINGULAR = r"<\|tool_call_section_(?:begin|end)\|>"
 
-_RENDER_ERRORS = (AttributeError, ImportError, LookupError, RuntimeError, TypeError, ValueError)
-
-_SHORT = 32
-
-
-class KimiK25:
-    """Kimi K2.5 before its tokenizer is loaded."""
-
-    name = "kimi-k2.5"
-    models = ("moonshotai/kimi-k2.5*",)
-    tokenizer = "moonshotai/Kimi-K2.5"
-
-    def sampling(self, thinking: bool) -> Mapping[str, float]:
-        """Moonshot's recommendation: temperature 1.0 thinking, 0.6 instant; top_p 0.95."""
-        return {"temperature": 1.0 if thinking else 0.6, "top_p": 0.95}
-
-    def body(self, thinking: bool) -> Mapping[str, Any]:
-        """OpenRouter's switch between thinking and instant mode."""
-        return {"reasoning": {"enabled": thinking}}
-
-    def load(self, folder: Path) -> Loaded:
-        """Load the tokenizer in a folder and check that it is Kimi's.
-
-        Raises:
-            UsageError: it is not; the message says what does not fit.
-        """
-        vocab = Vocab.load(folder, LAYOUT)
-        wrong = [f"{vocab.ranks:,} entries instead of {LAYOUT.ranks:,}"] if vocab.ranks != LAYOUT.ranks else []
-        wrong += [f"{name} is not {i}" for name, i in SPECIALS.items() if vocab.specials.get(name) != i]
-        if wrong:
-            raise UsageError(
-                f"the tokenizer in {folder} does not fit family kimi-k2.5: {'; '.join(wrong[:4])}. "
-                f"Use the one of {self.tokenizer}, or another family."
-            )
-        return LoadedKimi(vocab)
+_MODES = {
+    True: Mode({"temperature": 1.0, "top_p": 0.95}, REASONING_ON, (THINK_SHIFT,)),
+    False: Mode({"temperature": 0.6, "top_p": 0.95}, REASONING_OFF),
+}
+"""Recommended on https://huggingface.co/moonshotai/Kimi-K2.5. Moonshot AI itself counts `<think>` as the answer's, though
+the template gives it (recorded exchange)."""
 
 
-class LoadedKimi:
-    """Kimi K2.5 with its tokenizer."""
+class _Sorted:
+    """A renderer that gets the keys of tool declarations sorted, as `tokenization_kimi.py` sorts them."""
 
-    name = KimiK25.name
-
-    def __init__(self, vocab: Vocab) -> None:
-        self.vocab = vocab
-        self.stop = SPECIALS["<|im_end|>"]
-        self._renderers: dict[bool, _Renderer] = {}
-        self._lock = threading.Lock()
-
-    def prompt_ids(self, messages: Sequence[Message], tools: Sequence[dict[str, Any]], thinking: bool) -> list[int]:
-        """Ids of the prompt as the template gives them, generation prompt included.
-
-        Keys of tool declarations are sorted first, as `tokenization_kimi.py` sorts them.
-
-        Raises:
-            UsageError: the template cannot say these messages (images, an empty list, a broken tool schema).
-        """
-        if not all(_is_text(message.get("content")) for message in messages):
-            raise UsageError("the prompt cannot be rendered: it holds something else than text; remove it.")
-        renderer = self._renderers.get(thinking) or self._renderer(thinking)
-        declared = [_sorted(tool) for tool in tools] or None
-        try:
-            return renderer.render_ids(list(messages), tools=declared, add_generation_prompt=True)
-        except _RENDER_ERRORS as error:
-            raise UsageError(f"the prompt cannot be rendered for kimi-k2.5 ({error}): correct or remove it.") from error
-
-    def count_prompt(self, messages: Sequence[Message], tools: Sequence[dict[str, Any]], thinking: bool) -> int:
-        """How many ids the prompt has."""
-        return len(self.prompt_ids(messages, tools, thinking))
-
-    def shifts(self, thinking: bool) -> tuple[Shift, ...]:
-        """Moonshot AI counts `<think>` as the answer's, though the template gives it (recorded exchange)."""
-        return (Shift("<think> counted in the completion", -1, 1),) if thinking else ()
-
-    def parts(self, completion: Completion, thinking: bool) -> tuple[Part, ...]:
-        """What the model sampled: R `</think>` C, the tool section, `<|im_end|>`; without thinking from C on.
-
-        An answer without STOP or TOOL_CALLS ends where its text ends: markers after the last text are not known.
-        """
-        ended = completion.finish in _SAMPLED_STOP
-        parts: list[Part] = []
-        if thinking:
-            if completion.reasoning:
-                parts.append(Part(completion.reasoning, Channel.REASONING))
-            if ended or completion.content or completion.tool_calls:
-                parts.append(_special("</think>"))
-        if completion.content:
-            parts.append(Part(completion.content, Channel.CONTENT))
-        if completion.tool_calls:
-            parts.extend(_tool_section(completion.tool_calls, ended))
-        if ended:
-            parts.append(_special("<|im_end|>"))
-        return tuple(parts)
-
-    def leaks(self, text: str) -> bool:
-        """Whether `<|…|>` or think markers stand in a text of an answer."""
-        return "<" in text and _LEAK.search(text) is not None
-
-    def _renderer(self, thinking: bool) -> _Renderer:
-        with self._lock:
-            if thinking not in self._renderers:
-                # Importing renderers takes a second: it brings an OpenAI client along.
-                module: Any = importlib.import_module("renderers.kimi_k25")
-                config: Any = importlib.import_module("renderers.configs").KimiK25RendererConfig(thinking=thinking)
-                self._renderers[thinking] = cast("_Renderer", module.KimiK25Renderer(_Tokenizer(self.vocab), config))
-            return self._renderers[thinking]
-
-
-class _Renderer(Protocol):
-    """What is used of a renderer of the `renderers` library."""
-
-    def render_ids(
-        self, messages: list[Message], *, tools: list[Any] | None, add_generation_prompt: bool
-    ) -> list[int]: ...
-
-
-class _Tokenizer:
-    """The tokenizer as `renderers` wants it; it asks for <think> by `encode`, so spelled specials become their ids."""
-
-    name_or_path = KimiK25.tokenizer
-    unk_token_id = None
-    eos_token_id = SPECIALS["<|im_end|>"]
-
-    def __init__(self, vocab: Vocab) -> None:
+    def __init__(self, inner: Renderer, vocab: Vocab, turn: Callable[[list[Message]], list[Message]] = list) -> None:
+        self._inner = inner
         self._vocab = vocab
-        self._short = lru_cache(maxsize=4096)(vocab.encode_special)
+        self._turn = turn
 
-    def encode(self, text: str, **_: Any) -> list[int]:
-        return self._short(text) if len(text) <= _SHORT else self._vocab.encode_special(text)
-
-    def decode(self, token_ids: Sequence[int], **_: Any) -> str:
-        return self._vocab.decode(token_ids)
-
-    def convert_tokens_to_ids(self, tokens: str) -> int | None:
-        return self._vocab.specials.get(tokens)
+    def render_ids(self, messages: list[Message], *, tools: list[Any] | None, add_generation_prompt: bool) -> list[int]:
+        """Ids of a conversation."""
+        turned = self._turn(messages)
+        declared = [_sorted(tool) for tool in tools or ()] or None
+        ids = self._inner.render_ids(turned, tools=declared, add_generation_prompt=add_generation_prompt)
+        return whole(self._vocab, ids, messages)
 
 
-def _special(name: str) -> Part:
-    return _SPECIAL_PARTS[name]
+def _k25(vocab: Vocab, thinking: bool) -> Renderer:
+    tokenizer = Tokenizer(vocab, "moonshotai/Kimi-K2.5", "<|im_end|>")
+    return _Sorted(library("kimi_k25", "KimiK25", tokenizer, thinking=thinking), vocab)
 
 
-def _tool_section(calls: tuple[ToolCall, ...], ended: bool) -> list[Part]:
-    """The tool section; of an answer that did not end, the last call and the section stay open."""
-    parts = [_special("<|tool_calls_section_begin|>")]
-    for index, call in enumerate(calls):
-        closed = ended or index < len(calls) - 1
-        parts += [_special("<|tool_call_begin|>"), Part(call.id, Channel.TOOL_ID)]
-        if closed or call.arguments:
-            parts += [_special("<|tool_call_argument_begin|>"), Part(call.arguments, Channel.ARGUMENTS)]
-        if closed:
-            parts.append(_special("<|tool_call_end|>"))
-    if ended:
-        parts.append(_special("<|tool_calls_section_end|>"))
-    return parts
+def _k2(vocab: Vocab, thinking: bool) -> Renderer:  # noqa: ARG001  # the one mode
+    return _Sorted(library("kimi_k2", "KimiK2", Tokenizer(vocab, "moonshotai/Kimi-K2-Instruct", "<|im_end|>")), vocab)
 
 
-def _is_text(content: Any) -> bool:
-    """Whether a content is text alone; the renderer would fetch the images that it names."""
-    if not isinstance(content, list):
-        return content is None or isinstance(content, str)
-    return all(isinstance(part, dict) and "text" in part for part in cast("list[Any]", content))
+def _k2_thinking(vocab: Vocab, thinking: bool) -> Renderer:  # noqa: ARG001  # the one mode
+    tokenizer = Tokenizer(vocab, "moonshotai/Kimi-K2-Thinking", "<|im_end|>")
+    return _Sorted(library("kimi_k2", "KimiK2", tokenizer), vocab, _think_history)
+
+
+def _think_history(messages: list[Message]) -> list[Message]:
+    """Messages whose answers carry their reasoning in the content, as K2-Thinking's template writes it.
+
+    It keeps the reasoning after the last answer without tool calls, and empties it up to there. Its default system turn
+    has no newline after it, unlike that of K2-Instruct, so it is given here.
+    """
+    plain = [i for i, each in enumerate(messages) if each.get("role") == "assistant" and not each.get("tool_calls")]
+    last = plain[-1] if plain else -1
+    turned = [_thought(each, i > last) if each.get("role") == "assistant" else each for i, each in enumerate(messages)]
+    return turned if messages[0].get("role") == "system" else [_SYSTEM, *turned]
+
+
+def _thought(message: Message, kept: bool) -> Message:
+    reasoning = message.get("reasoning_content") or "" if kept else ""
+    return {**message, "content": f"<think>{reasoning}</think>{plain_text(message.get('content'))}"}
+
+
+def _grammar(vocab: Vocab, *, thinks: bool, opens: bool) -> Grammar:
+    marks = marks_of(vocab)
+    return Grammar(
+        stop=marks["<|im_end|>"],
+        calls=calls(marks),
+        closing=marks["</think>"] if thinks else None,
+        opening=(marks["<think>"],) if opens else (),
+    )
+
+
+def _family(name: str, models: Sequence[str], tokenizer: str, modes: Mapping[bool, Mode], how: _How) -> Described:
+    return Described(
+        name=name,
+        models=hub_ids(*models),
+        tokenizer=tokenizer,
+        modes=modes,
+        renderer=how[0],
+        answers=lambda vocab: _grammar(vocab, thinks=how[1], opens=how[2]),
+        needs=SPECIALS if how[1] else _K2_SPECIALS,
+        layout=LAYOUT,
+        entries=LAYOUT.ranks,
+        leaks=_SINGULAR,
+    )
 
 
 def _sorted(value: Any) -> Any:
@@ -248,4 +174,27 @@ def _sorted(value: Any) -> Any:
     return value
 
 
-_SPECIAL_PARTS = {name: Part(name, token=number) for name, number in SPECIALS.items()}
+_How = tuple[Callable[[Vocab, bool], Renderer], bool, bool]
+"""What writes the prompts; whether the model thinks; whether it samples `<think>` itself."""
+
+_K2_SPECIALS = {name: number for name, number in SPECIALS.items() if "media" not in name and "think" not in name}
+"""K2-Instruct's table has no names for media and thinking."""
+
+KIMI_K25 = _family("kimi-k2.5", ["kimi-k2.5*"], "moonshotai/Kimi-K2.5", _MODES, (_k25, True, False))
+KIMI_K26 = _family("kimi-k2.6", ["kimi-k2.6*"], "moonshotai/Kimi-K2.6", _MODES, (_k25, True, False))
+KIMI_K2_THINKING = _family(
+    "kimi-k2-thinking",
+    ["kimi-k2-thinking*"],
+    "moonshotai/Kimi-K2-Thinking",
+    {True: Mode({"temperature": 1.0}, REASONING_ON)},
+    (_k2_thinking, True, True),
+)
+"""Sampling: https://huggingface.co/moonshotai/Kimi-K2-Thinking."""
+KIMI_K2 = _family(
+    "kimi-k2",
+    ["kimi-k2", "kimi-k2-0905", "kimi-k2-instruct*"],
+    "moonshotai/Kimi-K2-Instruct",
+    {False: Mode({"temperature": 0.6}, {})},
+    (_k2, False, False),
+)
+"""Sampling: https://huggingface.co/moonshotai/Kimi-K2-Instruct."""

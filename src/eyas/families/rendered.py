@@ -1,0 +1,290 @@
+"""Families whose prompts the library `renderers` writes, and what all families have in common."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+from eyas.errors import UsageError
+from eyas.families.base import Loaded, Part, Shift
+from eyas.types import Completion, Message
+from eyas.vocab import Layout, Vocab
+
+REASONING_ON: Mapping[str, Any] = {"reasoning": {"enabled": True}}
+REASONING_OFF: Mapping[str, Any] = {"reasoning": {"enabled": False}}
+"""OpenRouter's switch, https://openrouter.ai/docs/use-cases/reasoning-tokens."""
+
+THINK_SHIFT = Shift("<think> counted in the completion", -1, 1)
+"""A server that counts `<think>` as the answer's, though the template gives it."""
+
+_RENDER_ERRORS = (AssertionError, AttributeError, ImportError, LookupError, RuntimeError, TypeError, ValueError)
+
+_TAG = re.compile(r"<[^<>\s]+>")
+
+_SHORT = 32
+
+
+class Renderer(Protocol):
+    """What writes prompts: a renderer of the library, or one of ours where it has none."""
+
+    def render_ids(self, messages: list[Message], *, tools: list[Any] | None, add_generation_prompt: bool) -> list[int]:
+        """Ids of a conversation."""
+        ...
+
+
+class Answers(Protocol):
+    """What says which parts the model sampled."""
+
+    @property
+    def stop(self) -> Part:
+        """What ends an answer."""
+        ...
+
+    def parts(self, completion: Completion, thinking: bool) -> tuple[Part, ...]:
+        """The parts of an answer, in order."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """One mode of a model, thinking or instant.
+
+    Attributes:
+        sampling: the maker's recommended sampling parameters.
+        body: what OpenRouter's request body says to get this mode.
+        shifts: ways of counting with a known cause, the plainest first.
+    """
+
+    sampling: Mapping[str, float]
+    body: Mapping[str, Any]
+    shifts: tuple[Shift, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Described:
+    """A family before its tokenizer is loaded, said in data.
+
+    Attributes:
+        name: as RUN.toml names it.
+        models: globs of the model ids that belong to it, lower case.
+        tokenizer: hub id of the default tokenizer.
+        modes: its modes by `thinking`; one that is absent does not exist.
+        renderer: makes what writes the prompts of a mode.
+        answers: makes what says how answers are sampled.
+        needs: special tokens by spelling that the tokenizer must have, with their ids where these are well known.
+        layout: what a `tiktoken.model` does not say; None for models that ship a `tokenizer.json`.
+        entries: how many ordinary entries the tokenizer must have; None: any number.
+        leaks: more spellings of markers that are no special tokens, as a regular expression.
+    """
+
+    name: str
+    models: tuple[str, ...]
+    tokenizer: str
+    modes: Mapping[bool, Mode]
+    renderer: Callable[[Vocab, bool], Renderer]
+    answers: Callable[[Vocab], Answers]
+    needs: Mapping[str, int | None] = field(repr=False)
+    layout: Layout | None = field(default=None, repr=False)
+    entries: int | None = None
+    leaks: str = ""
+
+    def mode(self, thinking: bool) -> Mode:
+        """What is said of a mode.
+
+        Raises:
+            UsageError: the model has no such mode.
+        """
+        try:
+            return self.modes[thinking]
+        except KeyError:
+            asked, other = ("thinking", "false") if thinking else ("instant", "true")
+            raise UsageError(f"{self.name} has no {asked} mode: set thinking = {other}.") from None
+
+    def sampling(self, thinking: bool) -> Mapping[str, float]:
+        """The maker's recommended sampling parameters.
+
+        Raises:
+            UsageError: the model has no such mode.
+        """
+        return self.mode(thinking).sampling
+
+    def body(self, thinking: bool) -> Mapping[str, Any]:
+        """What OpenRouter's request body says to turn thinking on or off.
+
+        Raises:
+            UsageError: the model has no such mode.
+        """
+        return self.mode(thinking).body
+
+    def load(self, folder: Path) -> Loaded:
+        """Load the tokenizer in a folder and check that it is the family's.
+
+        Raises:
+            UsageError: it is not; the message says what does not fit.
+        """
+        vocab = Vocab.load(folder, self.layout)
+        wrong = [f"{vocab.ranks:,} entries instead of {self.entries:,}"] if self._other_size(vocab) else []
+        wrong += filter(None, (_unfit(vocab, name, number) for name, number in self.needs.items()))
+        if wrong:
+            raise UsageError(
+                f"the tokenizer in {folder} does not fit family {self.name}: {'; '.join(wrong[:4])}. "
+                f"Use the one of {self.tokenizer}, or another family."
+            )
+        return self.bind(vocab)
+
+    def bind(self, vocab: Vocab) -> Loaded:
+        """The family with a tokenizer that fits."""
+        return LoadedFamily(self, vocab)
+
+    def _other_size(self, vocab: Vocab) -> bool:
+        return self.entries is not None and vocab.ranks != self.entries
+
+
+class LoadedFamily:
+    """A family with its tokenizer."""
+
+    def __init__(self, family: Described, vocab: Vocab) -> None:
+        self.name = family.name
+        self.vocab = vocab
+        self.caveats: tuple[str, ...] = ()
+        self._family = family
+        self._answers = family.answers(vocab)
+        # Brackets are left out: [PAD] or [EOS] in an answer is ordinary prose about tokenizers; servers skip the real ones.
+        self._markers = frozenset(name for name in vocab.specials if name.startswith("<"))
+        self._more = re.compile(family.leaks or r"(?!)")
+        self._renderers: dict[bool, Renderer] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def stop(self) -> int:
+        """The id that ends an answer; where several can, the one of an answer without tool calls."""
+        return cast("int", self._answers.stop.token)
+
+    def prompt_ids(self, messages: Sequence[Message], tools: Sequence[dict[str, Any]], thinking: bool) -> list[int]:
+        """Ids of the prompt as the template gives them, generation prompt included.
+
+        Raises:
+            UsageError: the template cannot say these messages (images, an empty list, a broken tool schema), or the
+                model has no such mode.
+        """
+        self._family.mode(thinking)
+        if not messages or not all(_is_text(message.get("content")) for message in messages):
+            raise UsageError(
+                "the prompt cannot be rendered: it is empty, or holds something else than text; remove it."
+            )
+        try:
+            renderer = self._renderers.get(thinking) or self._renderer(thinking)
+            return renderer.render_ids(list(messages), tools=list(tools) or None, add_generation_prompt=True)
+        except _RENDER_ERRORS as error:
+            raise UsageError(
+                f"the prompt cannot be rendered for {self.name} ({error}): correct or remove it."
+            ) from error
+
+    def count_prompt(self, messages: Sequence[Message], tools: Sequence[dict[str, Any]], thinking: bool) -> int:
+        """How many ids the prompt has."""
+        return len(self.prompt_ids(messages, tools, thinking))
+
+    def shifts(self, thinking: bool) -> tuple[Shift, ...]:
+        """Ways of counting with a known cause, the plainest first; none for a mode that does not exist."""
+        mode = self._family.modes.get(thinking)
+        return mode.shifts if mode else ()
+
+    def parts(self, completion: Completion, thinking: bool) -> tuple[Part, ...]:
+        """What the model sampled, in order; an answer that did not end has no markers after its text."""
+        return self._answers.parts(completion, thinking)
+
+    def leaks(self, text: str) -> bool:
+        """Whether markers stand in a text of an answer; names in brackets are not taken for markers."""
+        if "<" in text and not self._markers.isdisjoint(_TAG.findall(text)):
+            return True
+        return self._more.search(text) is not None
+
+    def _renderer(self, thinking: bool) -> Renderer:
+        with self._lock:
+            if thinking not in self._renderers:
+                self._renderers[thinking] = self._family.renderer(self.vocab, thinking)
+            return self._renderers[thinking]
+
+
+class Tokenizer:
+    """A vocabulary as `renderers` wants it; it asks for markers by `encode`, so spelled specials become their ids."""
+
+    unk_token_id = None
+
+    def __init__(self, vocab: Vocab, name: str, end: str) -> None:
+        self.name_or_path = name
+        self.eos_token_id = vocab.specials[end]
+        self._vocab = vocab
+        self._short = lru_cache(maxsize=4096)(vocab.encode_special)
+
+    def encode(self, text: str, **_: Any) -> list[int]:
+        """Ids of a text, spelled specials as their ids."""
+        return list(self._short(text)) if len(text) <= _SHORT else self._vocab.encode_special(text)
+
+    def decode(self, token_ids: Sequence[int], **_: Any) -> str:
+        """The text of ids."""
+        return self._vocab.decode(token_ids)
+
+    def convert_tokens_to_ids(self, tokens: str) -> int | None:
+        """The id of a special by its spelling."""
+        return self._vocab.specials.get(tokens)
+
+
+def library(module: str, name: str, tokenizer: Tokenizer, **config: Any) -> Renderer:
+    """A renderer of the library with its configuration.
+
+    The import waits until a prompt is rendered: it takes a second, since it brings an OpenAI client along.
+
+    Args:
+        module: the module of `renderers`.
+        name: its class without `Renderer`, which is also that of its configuration.
+        tokenizer: the vocabulary.
+        **config: the template's switches.
+    """
+    made: Any = importlib.import_module(f"renderers.{module}")
+    configs: Any = importlib.import_module("renderers.configs")
+    settings = getattr(configs, f"{name}RendererConfig")(**config)
+    return cast("Renderer", getattr(made, f"{name}Renderer")(tokenizer, settings))
+
+
+def whole(vocab: Vocab, ids: list[int], messages: Sequence[Message]) -> list[int]:
+    """Ids of a conversation encoded as one text, as a server encodes it.
+
+    The library encodes some stretches of past answers and of tool turns apart, so that a newline becomes a token of its
+    own where a server has one token of two.
+    """
+    if any(message.get("role") in ("assistant", "tool") for message in messages):
+        return vocab.encode_special(vocab.decode(ids))
+    return ids
+
+
+def plain_text(content: Any) -> str:
+    """The text of a message's content."""
+    if isinstance(content, list):
+        return "".join(str(part["text"]) for part in cast("list[dict[str, Any]]", content))
+    return content or ""
+
+
+def hub_ids(*names: str) -> tuple[str, ...]:
+    """Globs of model ids by their names without the organisation, which differs between OpenRouter and the hub."""
+    return tuple(f"*/{name}" for name in names)
+
+
+def _unfit(vocab: Vocab, name: str, number: int | None) -> str:
+    found = vocab.specials.get(name)
+    if number is None:
+        return "" if found is not None else f"it has no {name}"
+    return "" if found == number else f"{name} is not {number}"
+
+
+def _is_text(content: Any) -> bool:
+    """Whether a content is text alone; a renderer would fetch the images that it names."""
+    if not isinstance(content, list):
+        return content is None or isinstance(content, str)
+    return all(isinstance(part, dict) and "text" in part for part in cast("list[Any]", content))
