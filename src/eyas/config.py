@@ -76,7 +76,7 @@ class Budget(_Section):
 
     usd: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     output_tokens: int | None = Field(default=None, gt=0)
-    mode: Literal["strict"] = "strict"
+    mode: Literal["strict", "metered"] = "strict"
     keep_from: int = Field(default=64, ge=1)
     waste: float = Field(default=0.10, ge=0, le=1)
     on_length: Literal["keep", "drop", "redo"] = "keep"

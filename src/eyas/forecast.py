@@ -16,6 +16,7 @@ from itertools import accumulate, pairwise
 FIRST_EDGE = 16
 BINS = 90
 FEWEST_AT_RISK = 5
+_SURE = 2000
 
 
 def edges(most: int) -> list[float]:
@@ -64,21 +65,24 @@ class Lengths:
         for tokens in in_flight:
             exposed[self.bin(tokens)] += 1
         at_risk = list(accumulate(reversed(exposed)))[::-1]
-        means = [0.0] * (len(self._deaths) + 1)
+        means, squares = [0.0] * (len(self._deaths) + 1), [0.0] * (len(self._deaths) + 1)
         widths = [high - low for low, high in pairwise(self._edges)]
         for index in range(len(self._deaths) - 1, -1, -1):
             known = at_risk[index] >= FEWEST_AT_RISK
             hazard = self._deaths[index] / at_risk[index] if known else 0.0
-            means[index] = hazard * widths[index] / 2 + (1 - hazard) * (widths[index] + means[index + 1])
-        return Residuals(self, means)
+            width, mean, square = widths[index], means[index + 1], squares[index + 1]
+            means[index] = hazard * width / 2 + (1 - hazard) * (width + mean)
+            squares[index] = hazard * width**2 / 3 + (1 - hazard) * (width**2 + 2 * width * mean + square)
+        return Residuals(self, means, squares)
 
 
 @dataclass(frozen=True, slots=True)
 class Residuals:
-    """What is still to come of one dataset's answers, in tokens."""
+    """What is still to come of one dataset's answers: by bin its mean in tokens, and the mean of its square."""
 
     lengths: Lengths
     means: list[float]
+    squares: list[float]
 
     @property
     def fresh(self) -> float:
@@ -88,6 +92,17 @@ class Residuals:
     def left(self, tokens: int) -> float:
         """Expected tokens to come of an answer that has `tokens` so far."""
         return self.means[self.lengths.bin(tokens)]
+
+    def spread(self, tokens: int) -> float:
+        """Variance of the tokens to come of an answer that has `tokens` so far."""
+        index = self.lengths.bin(tokens)
+        return max(0.0, self.squares[index] - self.means[index] ** 2)
+
+    @property
+    def caution(self) -> float:
+        """Factor on expected tokens while few answers have finished: what is known of their lengths is not sure yet."""
+        seen = self.lengths.finished
+        return 1 + 3 / math.sqrt(max(seen, 1)) if seen < _SURE else 1.0
 
     def coming(self, in_flight: Iterable[int]) -> float:
         """Expected tokens, so far and to come, of all answers in flight: what they will add to what is kept."""

@@ -1,13 +1,13 @@
 """What starts next: one pool over all datasets, quotas that foresee what flies, and a reservation that fits the cap.
 
-`Admission` is the seam for other policies (metered, leases, local engines); `Strict` reserves each request in full.
+`Admission` is the seam for policies; `Strict` reserves each request in full, `Metered` (metered.py) what it is likely to cost.
 """
 
 from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
@@ -46,6 +46,14 @@ class Blocked(NamedTuple):
     room: bool = False
 
 
+class Flying(NamedTuple):
+    """A request in flight: its attempt, what was admitted, and the pieces of text that came."""
+
+    attempt: int
+    admitted: Admitted
+    pieces: int
+
+
 class Admission(Protocol):
     """Says what starts next."""
 
@@ -55,6 +63,14 @@ class Admission(Protocol):
 
     def servable(self) -> bool:
         """Whether some waiting work could still be sent on some route, now or later."""
+        ...
+
+    def reserve(self, reserved: int) -> None:
+        """Make sure of the money of a request about to be sent."""
+        ...
+
+    def watch(self, flights: Sequence[Flying], now: float) -> list[int]:
+        """Look at what flies, a few times a second; gives the attempts to end now for the cap's sake."""
         ...
 
 
@@ -157,13 +173,30 @@ class Strict:
                 room = True
                 continue
             reserved = reservation(route.prices, candidate.tokens, self.max_tokens(candidate.work.dataset))
-            if not self.state.money.fits(reserved):
+            admitted = Admitted(candidate, route, reserved)
+            if not self.covers(admitted):
                 money = True
                 continue
             self.pool.take(candidate)
             self.quotas.started(candidate.work.dataset)
-            return Admitted(candidate, route, reserved)
+            return admitted
         return Blocked(money=money, room=room)
+
+    def covers(self, admitted: Admitted) -> bool:
+        """Whether the cap covers one more request."""
+        return self.state.money.fits(admitted.reserved)
+
+    def reserve(self, reserved: int) -> None:
+        """Make sure of the money of a request about to be sent.
+
+        Raises:
+            CapReached: it does not fit below the cap.
+        """
+        self.state.money.reserve(reserved)
+
+    def watch(self, flights: Sequence[Flying], now: float) -> list[int]:  # noqa: ARG002  # all is reserved
+        """Look at what flies; gives the attempts to end now. Where all is reserved in full there are none."""
+        return []
 
     def servable(self) -> bool:
         """Whether some waiting work could still be sent on some route, now or later."""

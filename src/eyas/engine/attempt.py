@@ -29,6 +29,7 @@ class Flight:
 
     Attributes:
         mark: what makes its body unlike any other's; `repeated`: it is that of an earlier attempt.
+        ended: the stop-loss ended it.
         source: the generation that made its answer, where that comes out of the API's cache.
     """
 
@@ -44,6 +45,7 @@ class Flight:
     generation_id: str = ""
     mark: str = ""
     repeated: bool = False
+    ended: bool = False
     source: str = ""
     parts: int = 0
     next_draft: float = 0.0

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from eyas.backends.openrouter import Ask
-from eyas.engine.admit import Admission, Admitted, Blocked
+from eyas.engine.admit import Admission, Admitted, Blocked, Flying
 from eyas.engine.attempt import Flight, finish, fly
 from eyas.engine.lookup import Lookups, first_error
 from eyas.engine.recover import mark_of, recovers
@@ -27,6 +27,7 @@ TICK = 0.25
 """Longest that the loop sleeps, seconds: windows grow, drafts are kept and quotas are looked at again this often."""
 
 INTERRUPTED = "interrupted by the user"
+AT_THE_CAP = "ended by the stop-loss, before the cap was passed"
 NOT_SENT = Failure(FailureKind.CONNECT, Billed.NO, "interrupted before it was sent")
 
 
@@ -145,7 +146,7 @@ class Engine:
             reserved=reserved,
             mark=mark,
         )
-        books.state.money.reserve(reserved)  # raises rather than ever pass the cap
+        self.admission.reserve(reserved)  # raises rather than ever pass the cap
         durable = books.emit(intent, body)
         flight = Flight(
             attempt=intent.attempt,
@@ -195,9 +196,9 @@ class Engine:
             request = setting.backend.chat(body, cached=bool(flight.mark))
             return await fly(flight, transport, request, setting.deadlines, setting.backend.failure)
         except asyncio.CancelledError:
-            if not self._aborted:
+            if not (self._aborted or flight.ended):
                 raise
-            return finish(flight, INTERRUPTED) if flight.sent else NOT_SENT
+            return finish(flight, AT_THE_CAP if flight.ended else INTERRUPTED) if flight.sent else NOT_SENT
 
     def _land(self, flight: Flight) -> None:
         self.flights.pop(flight.attempt, None)
@@ -244,7 +245,17 @@ class Engine:
             if flight.stream.started and now >= flight.next_draft:
                 self._draft(flight, now)
         books.quotas.refresh(so_far)
+        flying = [
+            Flying(f.attempt, Admitted(f.candidate, f.route, f.reserved), f.tokens) for f in self.flights.values()
+        ]
+        for attempt in self.admission.watch(flying, now):
+            self._end(attempt)
         self.on_tick(self)
+
+    def _end(self, attempt: int) -> None:
+        """End an answer in flight, keeping its text."""
+        self.flights[attempt].ended = True
+        self._tasks[attempt].cancel()
 
     def _draft(self, flight: Flight, now: float) -> None:
         flight.next_draft = now + self.books.setting.config.limits.draft_seconds

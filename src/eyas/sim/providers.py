@@ -11,8 +11,8 @@ import msgspec
 
 from eyas.types import NANO
 
-CutStyle = Literal["token", "burst", "word", "anywhere"]
-"""How streamed text is cut: one token a piece, two to five whole ones, those of a word, or anywhere, inside words too."""
+CutStyle = Literal["token", "burst", "word", "anywhere", "block"]
+"""How streamed text is cut: a token a piece, two to five, those of a word, anywhere, or in blocks of some hundred tokens."""
 
 Redump = Literal["none", "compact", "spaced", "escaped"]
 """How arguments are written anew: not at all, without spaces, with them, or with them and in ASCII."""
