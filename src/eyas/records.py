@@ -2,16 +2,84 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 
 from eyas.errors import EyasError, UsageError
-from eyas.events import Intent, PromptAdded, Settled
+from eyas.events import Forgotten, Intent, PromptAdded, Settled
 from eyas.journal import Store
 from eyas.state import Attempt, State
-from eyas.types import Completion, Prompt, Record, Usage, Work
+from eyas.types import Completion, Prompt, Record, Usage, Verdict, Work
+
+
+class Ref(msgspec.Struct, frozen=True):
+    """Where a paid answer stands, with all that is known of it beside its text: small, and made to be sent to a process.
+
+    Attributes:
+        run: index of its run directory in the list that a `Reader` was given.
+        work: what it answers.
+        prompt, answer: numbers of the journal's events whose payloads are the two texts.
+        attempt: the attempt that brought it.
+        tag: the endpoint asked.
+        cost: nano-dollars, None while unknown.
+        counts: (prompt, completion, reasoning) tokens as known by now.
+        provider: who answered, empty if not said.
+        generation_id: of the API, empty if it gave none.
+        verdict: DONE or PARTIAL.
+        thinking: the mode it was asked in.
+    """
+
+    run: int
+    work: Work
+    prompt: int
+    answer: int
+    attempt: int
+    tag: str
+    cost: int | None
+    counts: tuple[int, int, int | None] | None
+    provider: str
+    generation_id: str
+    verdict: Verdict
+    thinking: bool
+
+
+class Reader:
+    """Reads answers by their refs; opens each run directory once, for reading, when it is first needed."""
+
+    def __init__(self, folders: Sequence[Path]) -> None:
+        self._folders = tuple(folders)
+        self._stores: dict[int, Store] = {}
+
+    def payloads(self, ref: Ref) -> tuple[bytes, bytes]:
+        """The prompt and the answer as they lie in the journal.
+
+        Raises:
+            StorageError: one is missing or damaged.
+        """
+        store = self._stores.get(ref.run)
+        if store is None:
+            store = self._stores[ref.run] = Store(self._folders[ref.run])
+        return store.payload(ref.prompt), store.payload(ref.answer)
+
+    def read(self, refs: Iterable[Ref]) -> Iterator[Record]:
+        """The records, in the order of the refs.
+
+        Raises:
+            StorageError: a text is missing or damaged.
+        """
+        for ref in refs:
+            prompt, answer = self.payloads(ref)
+            completion = completed(_decode_answer(answer), ref)
+            yield Record(ref.work, _decode_prompt(prompt), completion, ref.tag, ref.cost, ref.attempt)
+
+    def close(self) -> None:
+        """Close what was opened."""
+        for store in self._stores.values():
+            store.close()
+        self._stores.clear()
 
 
 class Run:
@@ -48,6 +116,9 @@ class Run:
                 self._bodies[event.attempt] = seq
             elif isinstance(event, PromptAdded):
                 self._prompts[event.dataset, event.prompt_id] = seq
+            elif isinstance(event, Forgotten):
+                for name in event.prompts:
+                    self._prompts.pop(name, None)
 
     def prompt(self, dataset: str, prompt_id: str) -> Prompt:
         """A prompt as it was asked.
@@ -87,6 +158,33 @@ class Run:
             if record is not None:
                 yield record
 
+    def refs(self, thinking: Callable[[str], bool], run: int = 0) -> Iterator[Ref]:
+        """Every paid answer, in no order.
+
+        Args:
+            thinking: whether a dataset, by name, is asked in thinking mode.
+            run: the index of this run, for a `Reader` of several.
+        """
+        modes = {name: thinking(name) for name in {work.dataset for work in self.state.works}}
+        for work, known in self.state.works.items():
+            if known.answer is None:
+                continue
+            attempt = self.state.attempt(known.answer)
+            yield Ref(
+                run=run,
+                work=work,
+                prompt=self._prompts[work.dataset, work.prompt_id],
+                answer=self._answers[attempt.id],
+                attempt=attempt.id,
+                tag=attempt.tag,
+                cost=attempt.cost,
+                counts=attempt.counts,
+                provider=attempt.provider,
+                generation_id=attempt.generation_id,
+                verdict=attempt.settled.verdict if attempt.settled else Verdict.DONE,
+                thinking=modes[work.dataset],
+            )
+
     def records_without_label(self) -> list[Record]:
         """Paid answers that no label was given to before their process ended."""
         answers = ((work, known.answer) for work, known in self.state.works.items())
@@ -118,11 +216,26 @@ class Run:
         self.store.close()
 
 
-def completed(answer: Completion, attempt: Attempt) -> Completion:
-    """An answer with the provider and the counts that its attempt learned later."""
-    if answer.usage is None and attempt.counts is not None:
-        prompt, completion, reasoning = attempt.counts
-        answer = msgspec.structs.replace(answer, usage=Usage(prompt, completion, reasoning, cost=attempt.cost))
-    if not answer.provider and attempt.provider:
-        answer = msgspec.structs.replace(answer, provider=attempt.provider)
+class _Known(Protocol):
+    """What became known of an answer beside its text."""
+
+    @property
+    def counts(self) -> tuple[int, int, int | None] | None: ...
+    @property
+    def cost(self) -> int | None: ...
+    @property
+    def provider(self) -> str: ...
+
+
+_decode_answer = msgspec.json.Decoder(Completion).decode
+_decode_prompt = msgspec.json.Decoder(Prompt).decode
+
+
+def completed(answer: Completion, known: _Known) -> Completion:
+    """An answer with the provider and the counts that became known later."""
+    if answer.usage is None and known.counts is not None:
+        prompt, completion, reasoning = known.counts
+        answer = msgspec.structs.replace(answer, usage=Usage(prompt, completion, reasoning, cost=known.cost))
+    if not answer.provider and known.provider:
+        answer = msgspec.structs.replace(answer, provider=known.provider)
     return answer

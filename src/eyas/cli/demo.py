@@ -17,8 +17,8 @@ from pydantic import SecretStr
 from eyas import config as configs
 from eyas import vocab
 from eyas.cli import start
+from eyas.cli.export import loader
 from eyas.cli.run import finish, plain_progress, say_inputs, watch_signals
-from eyas.engine.inputs import load_tokenizer
 from eyas.engine.session import Options, run_config
 from eyas.errors import EyasError, UsageError
 from eyas.export import Manifest, export
@@ -78,12 +78,7 @@ def command(out: Path, seed: int) -> int:
         return code
     run = Run(config.dir)
     try:
-        manifest = export(
-            run.records,
-            load_tokenizer(config).loaded,
-            config.thinking,
-            ExportOptions(out / "rows", config.target.model),
-        )
+        manifest = export([config.dir], loader(config), ExportOptions(out / "rows"))
         print(table(ended.state, manifest))
         lost = answers_lost(run.state, books)
     finally:

@@ -1,4 +1,14 @@
-"""What an export format is: rows are packed to bytes by the chunk, in any process, and chunks are written in order."""
+"""What an export format is: rows are packed to bytes by the chunk, in any process, and chunks are written in order.
+
+Beside the formats stand two modules that export calls once the rows are written:
+
+    draft_vocab.write(folder: Path, counts: Mapping[str, NDArray[int64]], sizes: Sequence[int], vocab_size: int)
+        -> dict[str, Any]
+        `counts` are, by dataset, how often each id stands under mask 1: arrays of `vocab_size` numbers. Writes the files
+        of every size into the folder; returns what the manifest keeps: coverage by dataset, file names, sha256.
+    card.text(manifest: Mapping[str, Any]) -> str
+        The dataset card (README.md) of an export whose manifest.json holds exactly this, decoded.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +51,12 @@ class Format(Protocol):
 
     @property
     def suffix(self) -> str:
-        """Of its shards, such as `.jsonl`."""
+        """Of its shards, such as `.jsonl`; export adds `.gz` or `.zst` to that of text."""
+        ...
+
+    @property
+    def text(self) -> bool:
+        """Whether its chunks are lines: joined as they are, and packed by --compress. Other formats pack themselves."""
         ...
 
     @property
@@ -49,10 +64,18 @@ class Format(Protocol):
         """What it cannot carry, each a sentence; printed and kept in the manifest."""
         ...
 
+    def refuses(self, row: Row, /) -> str:
+        """Why an answer cannot be carried at all, or an empty string: it is then no row, with this reason."""
+        ...
+
     def pack(self, rows: Many[Row]) -> bytes:
-        """Rows as bytes. For JSON lines the bytes of chunks are joined as they are."""
+        """Rows as bytes, at least one row; called in any process. Chunks of text are compressed by export, not here.
+
+        Raises:
+            UsageError: something that the format needs is not installed.
+        """
         ...
 
     def open(self, path: Path) -> Writer:
-        """A new shard at that path."""
+        """A new shard at that path; text formats give a `lines.Lines`."""
         ...

@@ -1,22 +1,26 @@
-"""Shards: files of a fixed number of rows, plain or compressed, the same bytes for the same rows."""
+"""Shards: files of about so many rows, the same bytes for the same chunks; and the folder they stand in."""
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import re
+import shutil
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any
 
 import msgspec
 
 from eyas.errors import UsageError
+from eyas.exporters.base import Format, Writer
 
 MANIFEST = "manifest.json"
+CARD = "README.md"
+DRAFT_VOCAB = "draft_vocab"
+CARD_MARK = "<!-- written by eyas export -->"
+"""Last line of a card of ours: a README without it is the user's, and stays."""
+
 _MARK = ".eyas-export"
-_SHARD = re.compile(r"rows-\d{5,}\.jsonl(\.gz|\.zst)?")
-_SUFFIX = {"none": "", "gz": ".gz", "zst": ".zst"}
-_LEVEL = 6
+_SHARD = re.compile(r"(rows|eval)-\d{5,}\.[a-z.]+")
 
 
 class Shard(msgspec.Struct, frozen=True):
@@ -28,52 +32,34 @@ class Shard(msgspec.Struct, frozen=True):
     sha256: str
 
 
-class _Sink(Protocol):
-    def write(self, data: bytes, /) -> int: ...
-    def close(self) -> None: ...
-
-
-class _Hashed:
-    """A file that is hashed while it is written."""
-
-    def __init__(self, path: Path) -> None:
-        self._file: BinaryIO = path.open("wb")
-        self._sum = hashlib.sha256()
-        self._size = 0
-
-    def write(self, data: bytes, /) -> int:
-        self._sum.update(data)
-        self._size += len(data)
-        return self._file.write(data)
-
-    def flush(self) -> None:
-        self._file.flush()
-
-    def close(self) -> None:
-        self._file.close()
-
-    def shard(self, name: str, rows: int) -> Shard:
-        return Shard(name, rows, self._size, self._sum.hexdigest())
-
-
 class Shards:
-    """Writes rows into `rows-00000.jsonl` and on; of the rows only the current line is held."""
+    """Writes chunks into `rows-00000.jsonl` and on. A shard ends with the first chunk that fills it, never inside one."""
 
-    def __init__(self, folder: Path, compress: str, rows_per_shard: int) -> None:
-        self._folder, self._compress, self._limit = folder, compress, rows_per_shard
-        self._file: _Hashed | None = None
-        self._sink: _Sink | None = None
+    def __init__(self, folder: Path, stem: str, form: Format, limit: int, packed: str = "") -> None:
+        """Nothing is written yet.
+
+        Args:
+            folder: where the shards stand.
+            stem: how their names begin, `rows` or `eval`.
+            form: the format that opens them.
+            limit: rows from which on a shard is closed.
+            packed: suffix of the compression.
+        """
+        self._folder, self._form, self._limit = folder, form, limit
+        self._name = f"{stem}-{{:05d}}{form.suffix}{packed}"
+        self._writer: Writer | None = None
         self._rows = 0
         self._done: list[Shard] = []
 
-    def add(self, line: bytes) -> None:
-        """Append one row."""
-        if self._sink is None:
-            self._file = _Hashed(self._folder / self._name())
-            self._sink = _compressed(self._file, self._compress)
-        self._sink.write(line)
-        self._rows += 1
-        if self._rows == self._limit:
+    def add(self, chunk: bytes, rows: int) -> None:
+        """Append a packed chunk of so many rows; one without rows is nothing."""
+        if not rows:
+            return
+        if self._writer is None:
+            self._writer = self._form.open(self._path())
+        self._writer.write(chunk)
+        self._rows += rows
+        if self._rows >= self._limit:
             self._close()
 
     def finish(self) -> tuple[Shard, ...]:
@@ -81,21 +67,30 @@ class Shards:
         self._close()
         return tuple(self._done)
 
-    def _name(self) -> str:
-        return f"rows-{len(self._done):05d}.jsonl{_SUFFIX[self._compress]}"
+    def abandon(self) -> None:
+        """Close the open file, finished or not."""
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+
+    def _path(self) -> Path:
+        return self._folder / self._name.format(len(self._done))
 
     def _close(self) -> None:
-        if self._sink is None or self._file is None:
+        if self._writer is None:
             return
-        self._sink.close()
-        self._file.close()
-        self._done.append(self._file.shard(self._name(), self._rows))
-        self._sink = self._file = None
+        writer, self._writer = self._writer, None
+        writer.close()
+        path = self._path()
+        # Read back, not summed up while writing: formats write their files themselves, and it comes from the page cache.
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        self._done.append(Shard(path.name, self._rows, path.stat().st_size, digest))
         self._rows = 0
 
 
 def prepare(folder: Path) -> None:
-    """Make an export folder ready: remove the shards and the manifest of a former export.
+    """Make an export folder ready: remove what a former export wrote into it.
 
     Raises:
         UsageError: it holds something and no manifest of ours.
@@ -110,9 +105,18 @@ def prepare(folder: Path) -> None:
     # The mark says that the folder is ours also while there is no manifest, which is written last.
     (folder / _MARK).touch()
     (folder / MANIFEST).unlink(missing_ok=True)
+    shutil.rmtree(folder / DRAFT_VOCAB, ignore_errors=True)
+    if may_write_card(folder):
+        (folder / CARD).unlink(missing_ok=True)
     for name in names:
         if _SHARD.fullmatch(name):
             (folder / name).unlink()
+
+
+def may_write_card(folder: Path) -> bool:
+    """Whether there is no card, or one of ours."""
+    path = folder / CARD
+    return not path.exists() or path.read_bytes().rstrip().endswith(CARD_MARK.encode())
 
 
 def seal(folder: Path, manifest: bytes) -> None:
@@ -128,26 +132,3 @@ def _ours(path: Path) -> bool:
         return "eyas" in msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
     except (OSError, msgspec.DecodeError):
         return False
-
-
-def _compressed(file: _Hashed, compress: str) -> _Sink:
-    raw: Any = file
-    if compress == "gz":
-        # No name and no time in the header: the same rows give the same bytes.
-        return gzip.GzipFile(filename="", mode="wb", compresslevel=_LEVEL, fileobj=raw, mtime=0)
-    if compress == "zst":
-        import zstandard  # noqa: PLC0415  # only where asked for
-
-        return zstandard.ZstdCompressor(level=_LEVEL).stream_writer(raw, closefd=False)
-    return _Plain(file)
-
-
-class _Plain:
-    def __init__(self, file: _Hashed) -> None:
-        self._file = file
-
-    def write(self, data: bytes, /) -> int:
-        return self._file.write(data)
-
-    def close(self) -> None:
-        self._file.flush()

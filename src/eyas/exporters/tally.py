@@ -1,17 +1,56 @@
-"""What an export counts on its way, for the manifest."""
+"""What an export counts on its way, for the manifest: one small fact an answer, summed up in any order."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from typing import Any
 
 import msgspec
 
-from eyas.types import NANO, Finish, Label, Record, Sequence
+from eyas.types import NANO, Label
 
-_TRAINER_LENGTHS = {"SpecForge": 2048, "speculators": 8192}
+TRAINER_LENGTHS = {"SpecForge": 2048, "speculators": 8192}
+"""Where trainers cut rows by default, in ids."""
+
 _LENGTH_SHARE = 0.02
 _MISMATCH_SHARE = 0.02
+
+
+class Fact(msgspec.Struct, frozen=True):
+    """What is counted of one answer.
+
+    Attributes:
+        dataset, provider, label: of the answer.
+        source: the file its prompt was read from.
+        cost: nano-dollars, None while unknown.
+        limited: whether it ended at max_tokens.
+        tokens: ids of the answer.
+        kept: those of them within --max-length.
+        length: ids of the row, prompt included.
+        supervised: ids of the row with mask 1.
+        beyond: those of them that each trainer of TRAINER_LENGTHS would cut by default.
+        step: the step of the yield table at which it is lost, empty for a row.
+        reason: why it is no row, empty for a row.
+        notes: remarks; each becomes one warning with its number.
+    """
+
+    dataset: str
+    provider: str
+    label: Label
+    source: str
+    cost: int | None
+    limited: bool
+    tokens: int
+    kept: int
+    length: int
+    supervised: int
+    beyond: tuple[int, ...]
+    step: str = ""
+    reason: str = ""
+    notes: tuple[str, ...] = ()
+
+    def part(self, tokens: int) -> int:
+        """The part of its cost that so many of its ids stand for, in nano-dollars, rounded down."""
+        return (self.cost or 0) * tokens // self.tokens if self.tokens else 0
 
 
 class Count(msgspec.Struct):
@@ -25,7 +64,7 @@ class DatasetCount(msgspec.Struct, frozen=True):
     """One dataset in the manifest.
 
     Attributes:
-        answers: answers that the run has.
+        answers: answers that the runs have.
         exported: answers that became rows.
         tokens: ids in the rows.
         supervised_tokens: ids with mask 1 in the rows.
@@ -43,85 +82,122 @@ class DatasetCount(msgspec.Struct, frozen=True):
     excluded: dict[str, int]
 
 
-class Tally:
-    """Sums up records one by one; the result does not depend on anything but them."""
+class ProviderCount(msgspec.Struct, frozen=True):
+    """One provider in the manifest: its answers and rows, their ids with mask 1, what the answers cost, and labels."""
+
+    answers: int
+    exported: int
+    supervised_tokens: int
+    usd: float
+    labels: dict[str, int]
+
+
+class _Sums:
+    """Sums of one dataset or provider."""
 
     def __init__(self) -> None:
-        self._labels: defaultdict[str, defaultdict[Label, Count]] = defaultdict(lambda: defaultdict(Count))
-        self._excluded: defaultdict[str, Counter[str]] = defaultdict(Counter)
-        self._sums: defaultdict[str, Counter[str]] = defaultdict(Counter)
-        self._providers: defaultdict[str, Counter[Label]] = defaultdict(Counter)
-        self._rows: Counter[str] = Counter()
+        self.labels: defaultdict[Label, Count] = defaultdict(Count)
+        self.excluded: Counter[str] = Counter()
+        self.of: Counter[str] = Counter()
 
-    def add(self, record: Record, sequence: Sequence, excluded: str) -> None:
-        """Count one answer; `excluded` is why it is no row, empty if it is one."""
-        dataset, cost, completion = record.work.dataset, record.cost, record.completion
-        sums, label = self._sums[dataset], self._labels[dataset][sequence.label]
+    def add(self, fact: Fact) -> None:
+        label, cost = self.labels[fact.label], fact.cost or 0
         label.answers += 1
-        sums["answers"] += 1
-        sums["paid"] += cost or 0
-        sums["unpriced"] += cost is None
-        sums["length"] += completion.finish is Finish.LENGTH
-        sums["length_paid"] += (cost or 0) if completion.finish is Finish.LENGTH else 0
-        self._providers[completion.provider][sequence.label] += 1
-        if excluded:
-            self._excluded[dataset][excluded] += 1
+        self.of.update(answers=1, paid=cost, unpriced=int(fact.cost is None))
+        if fact.limited:
+            self.of.update(limited=1, limited_paid=cost)
+        if fact.reason:
+            self.excluded[fact.reason] += 1
             return
         label.exported += 1
-        length = len(sequence.loss_mask)
-        sums.update(exported=1, tokens=length, supervised=sum(sequence.loss_mask), exported_cost=cost or 0)
-        self._rows.update({name: 1 for name, limit in _TRAINER_LENGTHS.items() if length > limit})
+        self.of.update(exported=1, tokens=fact.length, supervised=fact.supervised, exported_paid=cost)
 
-    def note(self, what: str) -> None:
-        """Count a remark; each becomes one warning with its number."""
-        self._rows[what] += 1
+
+class Tally:
+    """Sums up facts; the result does not depend on their order."""
+
+    def __init__(self) -> None:
+        self._datasets: defaultdict[str, _Sums] = defaultdict(_Sums)
+        self._providers: defaultdict[str, _Sums] = defaultdict(_Sums)
+        self._sources: Counter[str] = Counter()
+        self._beyond: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self._notes: Counter[str] = Counter()
+
+    def add(self, fact: Fact) -> None:
+        """Count one answer."""
+        self._datasets[fact.dataset].add(fact)
+        self._providers[fact.provider].add(fact)
+        self._notes.update(fact.notes)
+        if fact.reason:
+            return
+        self._sources[fact.source] += 1
+        for (trainer, limit), tokens in zip(TRAINER_LENGTHS.items(), fact.beyond, strict=True):
+            if fact.length > limit:
+                self._beyond[trainer].update(rows=1, tokens=tokens, paid=fact.part(tokens))
 
     def datasets(self) -> dict[str, DatasetCount]:
         """The counts of every dataset, by name."""
-        return {name: self._dataset(name) for name in sorted(self._sums)}
+        return {
+            name: DatasetCount(
+                answers=sums.of["answers"],
+                exported=sums.of["exported"],
+                tokens=sums.of["tokens"],
+                supervised_tokens=sums.of["supervised"],
+                usd={"paid": sums.of["paid"] / NANO, "exported": sums.of["exported_paid"] / NANO},
+                labels={label: sums.labels[label] for label in Label if label in sums.labels},
+                excluded=dict(sorted(sums.excluded.items())),
+            )
+            for name, sums in sorted(self._datasets.items())
+        }
+
+    def providers(self) -> dict[str, ProviderCount]:
+        """The counts of every provider, by its display name; empty for answers that do not say who gave them."""
+        return {
+            name: ProviderCount(
+                answers=sums.of["answers"],
+                exported=sums.of["exported"],
+                supervised_tokens=sums.of["supervised"],
+                usd=sums.of["paid"] / NANO,
+                labels={label.value: sums.labels[label].answers for label in Label if label in sums.labels},
+            )
+            for name, sums in sorted(self._providers.items())
+        }
+
+    def sources(self) -> dict[str, int]:
+        """Rows by the file that their prompt was read from."""
+        return dict(sorted(self._sources.items()))
 
     def warnings(self) -> tuple[str, ...]:
         """What a person should look at before training on the rows."""
-        return (*self._about_answers(), *self._about_providers(), *self._about_rows())
-
-    def _dataset(self, name: str) -> DatasetCount:
-        sums, labels = self._sums[name], self._labels[name]
-        return DatasetCount(
-            answers=sums["answers"],
-            exported=sums["exported"],
-            tokens=sums["tokens"],
-            supervised_tokens=sums["supervised"],
-            usd={"paid": sums["paid"] / NANO, "exported": sums["exported_cost"] / NANO},
-            labels={label: labels[label] for label in Label if label in labels},
-            excluded=dict(sorted(self._excluded[name].items())),
-        )
+        notes = [f"{number} {what}" for what, number in sorted(self._notes.items())]
+        return (*self._about_answers(), *self._about_providers(), *self._about_rows(), *notes)
 
     def _about_answers(self) -> list[str]:
         found: list[str] = []
-        for name, sums in sorted(self._sums.items()):
-            if sums["length"] > _LENGTH_SHARE * sums["answers"]:
-                usd = sums["length_paid"] / NANO
+        for name, sums in sorted(self._datasets.items()):
+            of = sums.of
+            if of["limited"] > _LENGTH_SHARE * of["answers"]:
                 found.append(
-                    f"{name}: {sums['length']} of {sums['answers']} answers ended at max_tokens (${usd:.2f}); "
-                    "raise max_tokens, or set [budget] on_length = 'drop'"
+                    f"{name}: {of['limited']} of {of['answers']} answers ended at max_tokens "
+                    f"(${of['limited_paid'] / NANO:.2f}); raise max_tokens, or set [budget] on_length = 'drop'"
                 )
-            if sums["unpriced"]:
-                found.append(f"{name}: the cost of {sums['unpriced']} answers is not known; run eyas reconcile")
+            if of["unpriced"]:
+                found.append(f"{name}: the cost of {of['unpriced']} answers is not known; run eyas reconcile")
         return found
 
     def _about_providers(self) -> list[str]:
         return [
-            f"{name}: {labels[Label.MISMATCH]} of {labels.total()} answers do not agree with its counts; "
-            "its template, tokenizer or mode may differ"
-            for name, labels in sorted(self._providers.items())
-            if labels[Label.MISMATCH] > _MISMATCH_SHARE * labels.total()
+            f"{name}: {sums.labels[Label.MISMATCH].answers} of {sums.of['answers']} answers do not agree with its "
+            "counts; its template, tokenizer or mode may differ"
+            for name, sums in sorted(self._providers.items())
+            if Label.MISMATCH in sums.labels
+            and sums.labels[Label.MISMATCH].answers > _MISMATCH_SHARE * sums.of["answers"]
         ]
 
     def _about_rows(self) -> list[str]:
-        long = [
-            f"{self._rows[name]} rows are longer than {limit} ids, where {name} cuts by default"
-            for name, limit in _TRAINER_LENGTHS.items()
-            if self._rows[name]
+        return [
+            f"{cut['rows']} rows are longer than {limit} ids, where {trainer} cuts by default: "
+            f"{cut['tokens']} supervised tokens (${cut['paid'] / NANO:.2f}) would be lost"
+            for trainer, limit in TRAINER_LENGTHS.items()
+            if (cut := self._beyond[trainer])["rows"]
         ]
-        notes: list[Any] = [f"{n} {what}" for what, n in sorted(self._rows.items()) if what not in _TRAINER_LENGTHS]
-        return long + notes

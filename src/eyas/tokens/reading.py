@@ -6,6 +6,7 @@ import re
 import zlib
 from collections.abc import Callable, Sequence
 from itertools import accumulate, pairwise
+from typing import cast
 
 import msgspec
 
@@ -116,17 +117,15 @@ def _whole(part: Part, encode: Callable[[str], list[int]]) -> list[int]:
 
 def _pieced(text: str, lengths: Sequence[int], vocab: Vocab) -> tuple[list[int], int]:
     """Ids of a text piece by piece, and how many pieces are one entry."""
-    id_of, ids, singles = vocab.id_of, list[int](), 0
-    for start, end in pairwise(accumulate(lengths, initial=0)):
-        if start == end:
-            continue
-        number = id_of(text[start:end].encode(errors="surrogatepass"))
-        if number is None:
-            ids += vocab.encode(text[start:end])
-        else:
-            ids.append(number)
-            singles += 1
-    return ids, singles
+    bounds = accumulate(lengths, initial=0)
+    pieces = [text[start:end] for start, end in pairwise(bounds) if start != end]
+    found = list(map(vocab.id_of_text, pieces))
+    if None not in found:
+        return cast("list[int]", found), len(found)
+    ids: list[int] = []
+    for piece, number in zip(pieces, found, strict=True):
+        ids += vocab.encode(piece) if number is None else (number,)
+    return ids, len(found) - found.count(None)
 
 
 def _loops(text: str) -> bool:
