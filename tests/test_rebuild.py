@@ -280,11 +280,12 @@ def test_a_prompt_that_cannot_be_rendered_is_a_mismatch(kimi: Loaded, answer: Ma
 
 
 def test_held_back_characters_prove_nothing_alone(kimi: Loaded, answer: Make) -> None:
-    """A character that was sampled as two tokens comes as one piece: a cut answer with such letters is not proven."""
+    """A character that was sampled as two tokens comes as one piece: of a cut answer such letters are masked."""
     piece = "用户"
     assert len(kimi.vocab.encode(piece)) == 1
-    cut = answer([" The", " user", piece], counted=None, finish=None, cut=CUT)
-    assert rebuild(cut, kimi, TOKEN, thinking=True).label is Label.UNCOUNTED
+    cut = rebuild(answer([" The", " user", piece], counted=None, finish=None, cut=CUT), kimi, TOKEN, thinking=True)
+    assert cut.label is Label.STRIPPED
+    assert _sampled(kimi, cut) == " The user"
     plain = answer([" The", " user"], counted=None, finish=None, cut=CUT)
     assert rebuild(plain, kimi, TOKEN, thinking=True).label is Label.STREAMED
 

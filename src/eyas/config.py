@@ -7,10 +7,10 @@ import json
 import re
 import tomllib
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, cast, get_args
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator, model_validator
 
 from eyas.errors import StorageError, UsageError
 
@@ -54,12 +54,18 @@ class Target(_Section):
 
     @field_validator("base_url")
     @classmethod
-    def _safe_url(cls, value: str) -> str:
+    def _safe_url(cls, value: str, info: ValidationInfo) -> str:
         url = urlsplit(value)
-        if url.scheme not in ("http", "https") or not url.hostname:
+        if url.scheme not in ("http", "https") or not url.hostname or url.port == 0:
             raise ValueError("give a full address such as https://openrouter.ai/api/v1")
-        if url.scheme == "http" and url.hostname not in LOOPBACK:
-            raise ValueError("http:// would send the key unencrypted: use https:// (http is for this machine only)")
+        if url.username or url.password or url.query or url.fragment:
+            raise ValueError("give the address alone: a key belongs in OPENROUTER_API_KEY or --key-file")
+        agreed = cast("dict[str, bool]", info.context or {}).get("insecure_http", False)
+        if url.scheme == "http" and url.hostname not in LOOPBACK and not agreed:
+            raise ValueError(
+                "http:// would send the key unencrypted: use https:// (http is for this machine only), or agree to it "
+                "with `eyas run --insecure-http`"
+            )
         return value.rstrip("/")
 
     @field_validator("extra_body")
@@ -192,8 +198,8 @@ class RunConfig(_Section):
         return self.dataset(name).output_tokens or self.budget.output_tokens
 
 
-def load(path: Path) -> RunConfig:
-    """Read and check a RUN.toml.
+def load(path: Path, *, insecure_http: bool = False) -> RunConfig:
+    """Read and check a RUN.toml; `insecure_http` lets its base_url be http on another machine.
 
     Raises:
         UsageError: it cannot be read, is no TOML, or a key is wrong; the message names the key and the remedy.
@@ -204,17 +210,17 @@ def load(path: Path) -> RunConfig:
         raise UsageError(
             f"{path} cannot be read ({_reason(error)}): check the path, or write one as in the README"
         ) from error
-    return parse(text, path)
+    return parse(text, path, insecure_http=insecure_http)
 
 
-def parse(text: str, path: Path) -> RunConfig:
+def parse(text: str, path: Path, *, insecure_http: bool = False) -> RunConfig:
     """Check the text of a RUN.toml; `path` is for messages and for relative paths in it."""
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{path}: not valid TOML: {error}") from error
     try:
-        return RunConfig.model_validate({**data, "base": path.parent})
+        return RunConfig.model_validate({**data, "base": path.parent}, context={"insecure_http": insecure_http})
     except ValidationError as error:
         entries = error.errors(include_url=False)
         # A dataset that is wrong also counts as missing: only what is wrong with it is said.
@@ -255,7 +261,8 @@ def frozen(folder: Path) -> RunConfig:
         ) from None
     if not head.startswith(FROZEN):
         raise UsageError(f"{path} was changed by hand: its first line must name the folder that paths start from")
-    return parse(text, Path(json.loads(head.removeprefix(FROZEN))) / "RUN.toml")
+    # Whoever began the run agreed to its base_url.
+    return parse(text, Path(json.loads(head.removeprefix(FROZEN))) / "RUN.toml", insecure_http=True)
 
 
 def _reason(error: Exception) -> str:

@@ -17,6 +17,12 @@ from eyas.errors import BrokenError
 
 MOST_BODY = 256 * 1024 * 1024
 """A response body above this many bytes is cut off as garbage."""
+MOST_ERROR = 1024 * 1024
+"""The same for a response with a status other than 200: its body is kept whole until it is read."""
+MOST_HEAD = 1024 * 1024
+"""The same for what comes before a body."""
+
+VEILED = b"[the key]"
 
 Sink = Callable[[bytes], None]
 """Takes the bytes of a body as they come."""
@@ -32,6 +38,33 @@ class Deadlines:
     total: float = 7200.0
 
 
+class Veil:
+    """Takes a secret out of a stream of bytes, cut anywhere: a server that says our key again does not get it written."""
+
+    def __init__(self, secret: bytes) -> None:
+        self._secret = secret
+        self._held = b""
+
+    def take(self, data: bytes) -> bytes:
+        """The bytes without the secret; what may be its beginning is held back."""
+        if not self._secret:
+            return data
+        data = (self._held + data).replace(self._secret, VEILED)
+        held = 0
+        if data[-1:] in self._secret:  # a chunk of a stream ends its line: nearly never
+            held = next((n for n in range(min(len(self._secret) - 1, len(data)), 0, -1) if self._begins(data, n)), 0)
+        self._held = data[len(data) - held :]
+        return data[: len(data) - held]
+
+    def rest(self) -> bytes:
+        """What was held back, at the end."""
+        held, self._held = self._held, b""
+        return held
+
+    def _begins(self, data: bytes, length: int) -> bool:
+        return data.endswith(self._secret[:length])
+
+
 class Connection(asyncio.Protocol):
     """One connection, one response at a time."""
 
@@ -43,24 +76,25 @@ class Connection(asyncio.Protocol):
         self._begin(Deadlines())
         self.done.set_result(None)
 
-    def _begin(self, deadlines: Deadlines) -> None:
+    def _begin(self, deadlines: Deadlines, secret: bytes = b"") -> None:
         self.deadlines = deadlines
+        self.veil = Veil(secret)
         self.headers: dict[str, str] = {}
         self.status = 0
         self.head: asyncio.Future[None] = self._loop.create_future()
         self.done: asyncio.Future[None] = self._loop.create_future()
         self.done.add_done_callback(_seen)
         self.sent = self.last = self._loop.time()
-        self.size = 0
+        self.size = self.head_size = 0
         self.sink: Sink | None = None
         self.early: list[bytes] = []
         self.parser = httptools.HttpResponseParser(self)
 
-    def send(self, head: bytes, body: bytes, deadlines: Deadlines) -> None:
-        """Write one request."""
-        self._begin(deadlines)
+    def send(self, message: bytes, deadlines: Deadlines, secret: bytes = b"") -> None:
+        """Write one request; its answer comes without the secret."""
+        self._begin(deadlines, secret)
         if self._transport is not None:
-            self._transport.write(head + body)
+            self._transport.write(message)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The socket is open."""
@@ -69,6 +103,11 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Bytes came; httptools calls the on_ methods."""
         self.last = self._loop.time()
+        if not self.head.done():
+            self.head_size += len(data)
+            if self.head_size > MOST_HEAD:
+                self.fail(f"the response headers passed {MOST_HEAD} bytes")
+                return
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserError as error:
@@ -87,6 +126,7 @@ class Connection(asyncio.Protocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """One header field."""
+        value = self.veil.take(value) + self.veil.rest()
         self.headers[name.decode("latin-1").lower()] = value.decode("latin-1")
 
     def on_headers_complete(self) -> None:
@@ -98,12 +138,17 @@ class Connection(asyncio.Protocol):
     def on_body(self, body: bytes) -> None:
         """A stretch of the body."""
         self.size += len(body)
-        if self.size > MOST_BODY:
-            self.fail(f"the body passed {MOST_BODY} bytes")
-        elif self.sink is not None:
-            self.sink(body)
+        most = MOST_BODY if self.status == 200 else MOST_ERROR
+        if self.size > most:
+            self.fail(f"the body passed {most} bytes")
         else:
-            self.early.append(body)
+            self._pass(self.veil.take(body))
+
+    def _pass(self, data: bytes) -> None:
+        if data and self.sink is not None:
+            self.sink(data)
+        elif data:
+            self.early.append(data)
 
     def on_message_complete(self) -> None:
         """The response is whole."""
@@ -116,6 +161,7 @@ class Connection(asyncio.Protocol):
     def finish(self) -> None:
         """The body ended."""
         if not self.done.done():
+            self._pass(self.veil.rest())
             self.done.set_result(None)
 
     def fail(self, why: str) -> None:

@@ -55,6 +55,21 @@ class PromptRemoved(Event, frozen=True, tag="unprompt"):
     prompt_id: str
 
 
+class Forgotten(Event, frozen=True, tag="forgotten"):
+    """The user had prompts removed for good: their texts and answers are erased, these (dataset, prompt id) are left.
+
+    They are never asked again, also where the sources still hold them. What they cost stays booked, as waste.
+    """
+
+    prompts: tuple[tuple[str, str], ...]
+
+
+class Retried(Event, frozen=True, tag="retried"):
+    """The user has a work that ended asked again. An answer that it has stands until a better one is durable."""
+
+    work: Work
+
+
 class Intent(Event, frozen=True, tag="intent"):
     """About to send; durable before the first byte leaves. The exact body is the payload. `reserved` is nano-dollars."""
 
@@ -133,6 +148,8 @@ AnyEvent = (
     | SessionClosed
     | PromptAdded
     | PromptRemoved
+    | Forgotten
+    | Retried
     | Intent
     | Headers
     | Settled

@@ -15,7 +15,7 @@ import queue
 import sqlite3
 import threading
 import zlib
-from collections.abc import Awaitable, Generator, Iterator
+from collections.abc import Awaitable, Generator, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import quote
@@ -104,6 +104,18 @@ class Journal:
             self._thread.join()
         with contextlib.suppress(sqlite3.Error):
             self._db.close()
+
+    def erase(self, seqs: Iterable[int], attempts: Iterable[int]) -> bool:
+        """Delete texts and drafts to the last byte; no write may wait. False: a reader held the old pages, do it again."""
+        texts, drafts = [(seq,) for seq in seqs], [(attempt,) for attempt in attempts]
+        with storage(self.path):
+            self._db.execute("BEGIN")
+            self._db.executemany("DELETE FROM payloads WHERE seq = ?", texts)
+            self._db.executemany("UPDATE events SET data = json_remove(data, '$.detail') WHERE seq = ?", texts)
+            self._db.executemany("DELETE FROM drafts WHERE attempt = ?", drafts)
+            self._db.execute("COMMIT")
+            self._db.execute("VACUUM")
+            return self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 0
 
     def _put(self, item: _Item) -> Awaitable[None]:
         if self._loop is None:

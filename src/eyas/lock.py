@@ -14,11 +14,11 @@ from eyas.journal import storage
 
 @contextlib.contextmanager
 def lock(folder: Path) -> Generator[None]:
-    """Hold a run directory (created if need be) for this process.
+    """Hold a run directory (created if need be) for this process; files made meanwhile are its owner's only (umask).
 
     Raises:
         LockedError: another process holds it.
-        StorageError: it cannot be created.
+        StorageError: it cannot be created or written.
     """
     with storage(folder):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -29,9 +29,14 @@ def lock(folder: Path) -> Generator[None]:
             raise LockedError(
                 f"{folder} is in use by process {owner}: wait for it, or press ^C there, then run this again"
             )
-        os.ftruncate(handle, 0)
-        os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
-        yield
+        with storage(folder):
+            os.ftruncate(handle, 0)
+            os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
+        former = os.umask(0o077)  # run.toml, quarantine and journal hold prompts and answers
+        try:
+            yield
+        finally:
+            os.umask(former)
     finally:
         os.close(handle)
 

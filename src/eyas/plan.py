@@ -85,7 +85,7 @@ def sampling(config: RunConfig, dataset: str, preset: Mapping[str, float], route
 
 def change(state: State, prompts: Iterable[Prompt]) -> Change:
     """What the sources have more, or less, than the journal. Datasets that RUN.toml dropped count as removed."""
-    prompts = tuple(prompts)
+    prompts = tuple(prompt for prompt in prompts if not forgotten(state, prompt))
     found = {(prompt.dataset, prompt.id) for prompt in prompts}
     known = {(name, prompt_id) for name, dataset in state.datasets.items() for prompt_id in dataset.prompts}
     return Change(
@@ -94,9 +94,17 @@ def change(state: State, prompts: Iterable[Prompt]) -> Change:
     )
 
 
+def forgotten(state: State, prompt: Prompt) -> bool:
+    """Whether the user had a prompt removed for good: it is never asked again, also where a source still holds it."""
+    known = state.datasets.get(prompt.dataset)
+    return known is not None and prompt.id in known.forgotten
+
+
 def owed(config: RunConfig, state: State, ordered: Iterable[Prompt]) -> Iterator[tuple[Work, Prompt]]:
     """The works still to ask, in the order given, samples of a prompt one after the other."""
     for prompt in ordered:
+        if forgotten(state, prompt):
+            continue
         for sample in range(config.dataset(prompt.dataset).samples):
             work = Work(prompt.dataset, prompt.id, 0, sample)
             known = state.works.get(work)

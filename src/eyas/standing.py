@@ -13,7 +13,10 @@ ANSWERED = (Verdict.DONE, Verdict.PARTIAL)
 
 @dataclass(slots=True)
 class Attempt:
-    """One purchase. `cost` is None while it is in flight or unknown; `settled` tells the two apart."""
+    """One purchase. `cost` is None while it is in flight or unknown; `settled` tells the two apart.
+
+    `dropped`: it brought an answer, but another one stands for its work, or its prompt was forgotten.
+    """
 
     id: int
     work: Work
@@ -27,6 +30,7 @@ class Attempt:
     counts: tuple[int, int, int | None] | None = None
     provider: str = ""
     written_off: bool = False
+    dropped: bool = False
 
     @property
     def open(self) -> bool:
@@ -41,12 +45,15 @@ class Attempt:
     @property
     def answered(self) -> bool:
         """Its tokens count for its work."""
-        return self.settled is not None and self.settled.verdict in ANSWERED
+        return self.settled is not None and self.settled.verdict in ANSWERED and not self.dropped
 
 
 @dataclass(slots=True)
 class WorkState:
     """One work: its last verdict (None: never ended) and the attempt that answered it.
+
+    A work that the user has asked again is owed and keeps its answer until a better one comes; only `tokens` are 0
+    meanwhile, so that a quota has room for the new one.
 
     `tries` counts attempts that failed for free, `numbers` all attempts, `lost` those whose outcome stayed unknown.
     """
@@ -69,11 +76,13 @@ class WorkState:
 class DatasetState:
     """One dataset: prompts (id -> our token count), quota, and works by verdict.
 
-    `gone` are prompts that left the sources: the works of theirs that had ended still count.
+    `gone` are prompts that left the sources: the works of theirs that had ended still count. `forgotten` are prompts that
+    the user had removed for good: nothing of theirs counts but the money.
     """
 
     prompts: dict[str, int] = field(default_factory=dict[str, int])
     gone: dict[str, int] = field(default_factory=dict[str, int])
+    forgotten: set[str] = field(default_factory=set[str])
     samples: int = 1
     thinking: bool | None = None
     quota: Quota = field(default_factory=Quota)
@@ -86,6 +95,17 @@ class DatasetState:
         return max(len(self.prompts) * self.samples + sum(self.gone.values()), sum(self.ended.values()))
 
 
+def better(new: Settled, old: Settled, *, usable: bool) -> bool:
+    """Whether a new answer takes the place of one that was to be asked again.
+
+    Any answer is better than one whose ids cannot be trained on (not `usable`). Else a whole answer always is, for the user
+    asked for it; a cut one only if it is no shorter than the cut one before it.
+    """
+    if not usable or new.verdict is Verdict.DONE:
+        return True
+    return old.verdict is Verdict.PARTIAL and new.tokens >= old.tokens
+
+
 @dataclass(slots=True)
 class ProviderState:
     """What the endpoint asked under one tag did."""
@@ -96,3 +116,15 @@ class ProviderState:
     cost: int = 0
     seconds: float = 0.0
     failures: dict[FailureKind, int] = field(default_factory=dict[FailureKind, int])
+
+
+def stand(
+    dataset: DatasetState, work: WorkState, verdict: Verdict, kind: FailureKind | None = None, tokens: int = 0
+) -> None:
+    """Where a work stands from now on: the one place that counts works and their tokens."""
+    if work.verdict is not None and not work.owed:
+        dataset.ended[work.verdict] -= 1
+    dataset.quota = dataset.quota.keep(tokens - work.tokens)
+    work.verdict, work.kind, work.tokens = verdict, kind, tokens
+    if not work.owed:
+        dataset.ended[verdict] = dataset.ended.get(verdict, 0) + 1

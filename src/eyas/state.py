@@ -11,26 +11,31 @@ from eyas.events import (
     Alarm,
     AnyEvent,
     Corrected,
+    Forgotten,
     Headers,
     Intent,
     Labelled,
     Learned,
     PromptAdded,
     PromptRemoved,
+    Retried,
     SessionClosed,
     SessionOpened,
     Settled,
 )
 from eyas.ledger import Money
-from eyas.standing import ANSWERED, Attempt, DatasetState, ProviderState, WorkState
-from eyas.types import FailureKind, Label, StopReason, Verdict, Work
+from eyas.standing import ANSWERED, Attempt, DatasetState, ProviderState, WorkState, better, stand
+from eyas.types import STRICT, FailureKind, Label, StopReason, Verdict, Work
 
 __all__ = ["ANSWERED", "Attempt", "DatasetState", "ProviderState", "State", "WorkState", "fold"]
 
 
 @dataclass(slots=True)
 class State:
-    """The run, folded. `apply` one event after the other; nothing else changes it."""
+    """The run, folded. `apply` one event after the other; nothing else changes it.
+
+    `began` is when the first session was opened, `opened` when the last one was.
+    """
 
     model: str = ""
     family: str = ""
@@ -46,6 +51,7 @@ class State:
     closed: StopReason | None = None
     habits: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
     began: float = 0.0
+    opened: float = 0.0
     alarms: list[str] = field(default_factory=list[str])
     last_attempt: int = 0
 
@@ -86,7 +92,7 @@ def fold(events: Iterable[AnyEvent], state: State | None = None) -> State:
 
 def _opened(state: State, event: SessionOpened) -> None:
     state.sessions += 1
-    state.began = state.began or event.at
+    state.began, state.opened = state.began or event.at, event.at
     state.closed = None
     state.model, state.family = event.model, event.family
     state.money = state.money.with_cap(event.cap)
@@ -106,20 +112,48 @@ def _prompt(state: State, event: PromptAdded) -> None:
     dataset = state.datasets.setdefault(event.dataset, DatasetState())
     dataset.prompts[event.prompt_id] = event.tokens
     dataset.gone.pop(event.prompt_id, None)
+    dataset.forgotten.discard(event.prompt_id)
 
 
 def _unprompt(state: State, event: PromptRemoved) -> None:
     dataset = state.datasets[event.dataset]
     works = (Work(event.dataset, event.prompt_id, 0, sample) for sample in range(dataset.samples))
-    dataset.gone[event.prompt_id] = sum(work in state.works and not state.works[work].owed for work in works)
+    known = [state.works[work] for work in works if work in state.works]
+    for each in known:
+        if each.owed and each.answer is not None:
+            _stand_by(state, dataset, each)  # it was to be asked again, and cannot be
+    dataset.gone[event.prompt_id] = sum(not each.owed for each in known)
     dataset.prompts.pop(event.prompt_id, None)
+
+
+def _forgotten(state: State, event: Forgotten) -> None:
+    doomed = set(event.prompts)
+    for name, prompt_id in doomed:
+        dataset = state.datasets.setdefault(name, DatasetState())
+        dataset.prompts.pop(prompt_id, None)
+        dataset.gone.pop(prompt_id, None)
+        dataset.forgotten.add(prompt_id)
+    for work in [work for work in state.works if (work.dataset, work.prompt_id) in doomed]:
+        known = state.works.pop(work)
+        stand(state.datasets[work.dataset], known, Verdict.AGAIN)
+        if known.answer is not None:
+            _drop(state, known.answer)
+
+
+def _retried(state: State, event: Retried) -> None:
+    known = state.work(event.work)
+    known.tries = known.lost = 0
+    if not known.owed:
+        stand(state.datasets[event.work.dataset], known, Verdict.AGAIN)
 
 
 def _intent(state: State, event: Intent) -> None:
     if event.attempt in state.attempts:
         raise LedgerError(f"attempt {event.attempt} was begun twice")
     state.money = state.money.force(event.reserved)
-    state.attempts[event.attempt] = Attempt(event.attempt, event.work, event.number, event.tag, event.reserved, event.mark)
+    state.attempts[event.attempt] = Attempt(
+        event.attempt, event.work, event.number, event.tag, event.reserved, event.mark
+    )
     state.pending_cost.add(event.attempt)
     state.last_attempt = max(state.last_attempt, event.attempt)
     work = state.work(event.work)
@@ -138,6 +172,7 @@ def _settled(state: State, event: Settled) -> None:
     attempt.counts = event.counts
     attempt.provider = event.provider
     attempt.cost = event.cost
+    attempt.dropped = event.verdict in ANSWERED and not _takes(state, attempt, event)
     if event.cost is None:
         state.money = state.money.hold(attempt.reserved)
     else:
@@ -147,22 +182,53 @@ def _settled(state: State, event: Settled) -> None:
     _count_provider(state, attempt, event)
 
 
+def _takes(state: State, attempt: Attempt, event: Settled) -> bool:
+    """Whether an answer that comes now is its work's from now on."""
+    dataset = state.datasets.get(attempt.work.dataset)
+    if dataset is not None and attempt.work.prompt_id in dataset.forgotten:
+        return False
+    known = state.work(attempt.work)
+    if known.answer is None:
+        return True
+    former = state.attempt(known.answer).settled
+    usable = state.labels.get(known.answer, Label.COUNTED) in STRICT
+    return known.owed and former is not None and better(event, former, usable=usable)
+
+
 def _end_work(state: State, attempt: Attempt, event: Settled) -> None:
     dataset = state.datasets.setdefault(attempt.work.dataset, DatasetState())
     dataset.cost += event.cost or 0
+    if attempt.work.prompt_id in dataset.forgotten:
+        return
     work = state.work(attempt.work)
     work.tries += event.counted_try
     work.lost += event.kind is FailureKind.LOST
-    if work.answer is not None:
+    if work.answer is not None and not work.owed:
         return  # a late outcome of an older attempt never takes an answer away
-    if work.verdict is not None and not work.owed:
-        dataset.ended[work.verdict] -= 1
-    work.verdict, work.kind = event.verdict, event.kind
-    if event.verdict is not Verdict.AGAIN:
-        dataset.ended[event.verdict] = dataset.ended.get(event.verdict, 0) + 1
     if attempt.answered:
-        work.answer, work.tokens = attempt.id, event.tokens
-        dataset.quota = dataset.quota.keep(event.tokens)
+        if work.answer is not None:
+            _drop(state, work.answer)
+        work.answer = attempt.id
+        _stand_by(state, dataset, work)
+    elif work.answer is not None and event.verdict is not Verdict.AGAIN:
+        _stand_by(state, dataset, work)  # asking again brought nothing better
+    else:
+        stand(dataset, work, event.verdict, event.kind)
+
+
+def _stand_by(state: State, dataset: DatasetState, work: WorkState) -> None:
+    """The work stands by the answer that it has."""
+    settled = state.attempt(work.answer or 0).settled
+    if settled is not None:
+        stand(dataset, work, settled.verdict, settled.kind, settled.tokens)
+
+
+def _drop(state: State, number: int) -> None:
+    """An answer counts no more: what it cost is waste from now on."""
+    attempt = state.attempt(number)
+    attempt.dropped = True
+    if attempt.cost is not None:
+        state.money = state.money.correct(attempt.cost, 0).correct(0, attempt.cost, wasted=True)
 
 
 def _count_provider(state: State, attempt: Attempt, event: Settled) -> None:
@@ -202,10 +268,11 @@ def _corrected(state: State, event: Corrected) -> None:
 
 def _owe_again(state: State, work: Work) -> None:
     """A work that ended as unknown is owed again once no outcome of it is unknown any more."""
-    known = state.work(work)
-    if known.verdict is Verdict.UNKNOWN and not any(attempt.work == work for attempt in state.unknown()):
-        known.verdict = Verdict.AGAIN
-        state.datasets[work.dataset].ended[Verdict.UNKNOWN] -= 1
+    known = state.works.get(work)
+    if known is None or known.verdict is not Verdict.UNKNOWN:
+        return
+    if not any(attempt.work == work for attempt in state.unknown()):
+        stand(state.datasets[work.dataset], known, Verdict.AGAIN, known.kind)
 
 
 def _labelled(state: State, event: Labelled) -> None:
@@ -217,6 +284,8 @@ _APPLY: dict[type[AnyEvent], Callable[[State, Any], None]] = {
     SessionClosed: _closed,
     PromptAdded: _prompt,
     PromptRemoved: _unprompt,
+    Forgotten: _forgotten,
+    Retried: _retried,
     Intent: _intent,
     Headers: _headers,
     Settled: _settled,

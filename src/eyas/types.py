@@ -278,3 +278,4 @@ class DraftText(msgspec.Struct, frozen=True):
     content: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
     pieces: Pieces = Pieces()
+    provider: str = ""

@@ -177,6 +177,7 @@ class Stream:
                 tuple(map(len, new_content)),
                 tuple(tuple(call.pieces) for _, call in sorted(self._calls.items())),
             ),
+            provider=self.provider,
         )
 
     def outcome(self, broken: str | None = None) -> Outcome:

@@ -18,6 +18,8 @@ COMMANDS = {
     "status": "where a run stands, also while it runs",
     "export": "write training rows",
     "show": "one work: prompt, answer, ids, mask, attempts, cost",
+    "retry": "have works that ended asked again",
+    "forget": "remove a prompt and its answers for good",
     "reconcile": "settle outcomes that are not known yet",
     "providers": "every endpoint of a model: price, precision, verdict and why",
     "simulate": "an OpenRouter-compatible server on this machine",

@@ -18,6 +18,7 @@ from eyas.engine.run import Engine
 from eyas.engine.session import Ended, Options, run_config
 from eyas.errors import UsageError
 from eyas.report.progress import Line, plain, table
+from eyas.report.resume import sentences
 from eyas.report.summary import exit_code, status
 from eyas.state import State
 from eyas.types import StopReason, Verdict
@@ -42,21 +43,30 @@ EXIT_CODES = (
     help="live comes with a later version; till then it is plain.",
 )
 @click.option("--key-file", type=click.Path(path_type=Path), help="Read the API key from this file.")
+@click.option("--insecure-http", is_flag=True, help="Let [target] base_url send the key unencrypted over a network.")
 @click.option("--confirm-removed", is_flag=True, help="Go on although the sources lost prompts of this run.")
 def command(
-    config_file: Path, yes: bool, as_json: bool, progress: str, key_file: Path | None, confirm_removed: bool
+    config_file: Path,
+    yes: bool,
+    as_json: bool,
+    progress: str,
+    key_file: Path | None,
+    insecure_http: bool,
+    confirm_removed: bool,
 ) -> int:
     """Answer the prompts of RUN.toml, up to its cap and quotas. The same command again resumes.
 
     The first ^C starts nothing more and lets what flies land; the second ends that too and keeps its text.
     """
-    config = load(config_file)
+    config = load(config_file, insecure_http=insecure_http)
     start.allow_open_files(config.limits.in_flight)
     key = start.key(key_file)
     agree(config, yes=yes)
-    options = Options(confirm_removed, say_inputs, watch_signals, None if progress == "none" else plain_progress())
+    quiet = progress == "none"
+    begin = watch_signals if quiet else say_found
+    options = Options(confirm_removed, say_inputs, begin, None if quiet else plain_progress())
     ended = start.run_loop(run_config(config, config_file.read_text(encoding="utf-8"), key, options))
-    return finish(ended, as_json=as_json, quiet=progress == "none")
+    return finish(ended, as_json=as_json, quiet=quiet)
 
 
 def agree(config: RunConfig, *, yes: bool) -> None:
@@ -87,6 +97,14 @@ def say_inputs(inputs: Inputs) -> None:
         )
 
 
+def say_found(engine: Engine) -> None:
+    """Say what a resumed run found and does next, and watch signals."""
+    books = engine.books
+    for sentence in sentences(books.state, books.setting.config.dir, len(books.pool.repeats)):
+        print(plain(sentence, 600), file=sys.stderr)
+    watch_signals(engine)
+
+
 def watch_signals(engine: Engine) -> None:
     """^C and SIGTERM drain; a second one aborts."""
     loop = asyncio.get_running_loop()
@@ -110,11 +128,6 @@ def finish(ended: Ended, *, as_json: bool, quiet: bool) -> int:
     """Say how a session ended; gives the exit code."""
     figures = status(ended.state, running=False)
     if not quiet:
-        if ended.recovered:
-            print(
-                f"{ended.recovered} answers that a killed run had in flight were kept as partial answers",
-                file=sys.stderr,
-            )
         print(table(figures), file=sys.stderr)
     code = exit_code(ended.state)
     advice = _advice(ended, code)
@@ -143,7 +156,10 @@ def _advice(ended: Ended, code: int) -> str:
         case _ if code == 5:
             return "some outcomes are unknown; `eyas reconcile RUNDIR` looks them up, --write-off all gives them up"
         case _ if code == 4:
-            return f"some works failed or were refused; `eyas show RUNDIR ID` says why: {_failed(ended.state)}"
+            return (
+                f"some works failed or were refused; `eyas show RUNDIR ID` says why: {_failed(ended.state)}; "
+                "`eyas retry RUNDIR --where verdict=failed` (or refused) has them asked again"
+            )
         case _:
             return ""
 

@@ -47,11 +47,11 @@ class Blocked(NamedTuple):
 
 
 class Flying(NamedTuple):
-    """A request in flight: its attempt, what was admitted, and the pieces of text that came."""
+    """A request in flight: its attempt, what was admitted, and the tokens that came, as far as its pieces tell."""
 
     attempt: int
     admitted: Admitted
-    pieces: int
+    tokens: int
 
 
 class Admission(Protocol):

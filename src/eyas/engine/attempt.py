@@ -52,9 +52,26 @@ class Flight:
     on_headers: Callable[[Flight], None] = field(default=lambda _: None)
 
     @property
-    def tokens(self) -> int:
-        """Pieces that came: the best guess of tokens so far."""
+    def pieces(self) -> int:
+        """Pieces of text that came."""
         return self.stream.tokens
+
+
+@dataclass(slots=True)
+class Meter:
+    """Tokens a streamed piece of one route, learned from its settled answers: 1 where pieces are tokens."""
+
+    pieces: int = 0
+    tokens: int = 0
+
+    def learn(self, pieces: int, tokens: int) -> None:
+        """An answer of so many pieces had so many tokens."""
+        self.pieces += pieces
+        self.tokens += tokens
+
+    def guess(self, pieces: int) -> int:
+        """Tokens of so many pieces; never fewer than pieces."""
+        return round(pieces * max(1.0, self.tokens / self.pieces)) if self.pieces else pieces
 
 
 async def fly(

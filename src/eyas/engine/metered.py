@@ -21,26 +21,11 @@ from eyas.plan import Route
 from eyas.providers.cancel import stops
 from eyas.state import Attempt
 
-DELTA = 1e-4
+DELTA = 1e-3
 """The chance that is left to pass the cap, under exchangeable answers."""
 
 LAG = 2.0
 """Seconds of text that may be on its way while we look."""
-
-_LEARNED = 10
-
-
-@dataclass(slots=True)
-class Meter:
-    """Tokens a streamed piece of one route, learned from its settled answers: 1 where pieces are tokens."""
-
-    pieces: int = 0
-    tokens: int = 0
-
-    @property
-    def ratio(self) -> float:
-        """Tokens a piece; never below 1, and 1 until enough is known."""
-        return max(1.0, self.tokens / self.pieces) if self.pieces >= _LEARNED else 1.0
 
 
 @dataclass
@@ -49,10 +34,9 @@ class Metered(Strict):
 
     _expected: float = 0.0
     _variance: float = 0.0
-    _seen: dict[int, Flying] = field(default_factory=dict[int, Flying])
-    _meters: dict[str, Meter] = field(default_factory=dict[str, Meter])
+    _largest: float = 0.0
     _looked: float = 0.0
-    _streamed: float = 0.0
+    _streamed: dict[int, float] = field(default_factory=dict[int, float])
 
     @cached_property
     def _metered(self) -> dict[str, Route]:
@@ -66,7 +50,7 @@ class Metered(Strict):
             self._add(admitted)
             return True
         expected, variance = self._cost(Flying(0, admitted, 0), cautious=True)
-        largest = max(float(admitted.reserved), *(float(f.admitted.reserved) for f in self._seen.values()), 0.0)
+        largest = max(self._largest, float(admitted.reserved))
         total = money.settled + self._unknown() + self._expected + expected
         if money.cap is None or total + _margin(self._variance + variance, largest) <= money.cap:
             self._add(admitted)
@@ -78,21 +62,28 @@ class Metered(Strict):
 
     def watch(self, flights: Sequence[Flying], now: float) -> list[int]:
         """Count anew what flies; gives the attempts whose streams must end, youngest first."""
-        self._learn(flights)
+        self._largest = max((float(flying.admitted.reserved) for flying in flights), default=0.0)
         costs = {flying.attempt: self._cost(flying, cautious=True) for flying in flights}
         self._expected = sum(cost for cost, _ in costs.values())
         self._variance = sum(variance for _, variance in costs.values())
-        streamed = sum(self._so_far(flying) for flying in flights)
-        rate = (streamed - self._streamed) / (now - self._looked) if now > self._looked else 0.0
-        self._streamed, self._looked = streamed, now
+        # A stream without a token has no generation id yet: ended now, its cost would never be known.
+        soft = [flying for flying in flights if flying.tokens and flying.admitted.route.tag in self._metered]
+        coming = self._rate(soft, now) * LAG
         cap = self.state.money.cap
         if cap is None:
             return []
         spent = self.state.money.settled + self._unknown()
-        soft = [flying for flying in flights if flying.admitted.route.tag in self._metered]
-        if spent + streamed + max(rate, 0.0) * LAG >= cap:
+        if spent + sum(self._so_far(flying) for flying in flights) + coming >= cap:
             return [flying.attempt for flying in soft]
         return self._too_many(soft, spent + sum(self._cost(flying, cautious=False)[0] for flying in flights) - cap)
+
+    def _rate(self, soft: Sequence[Flying], now: float) -> float:
+        """Nano-dollars a second that the streams cost that can be ended."""
+        costs = {flying.attempt: self._so_far(flying) for flying in soft}
+        came = sum(cost - self._streamed[attempt] for attempt, cost in costs.items() if attempt in self._streamed)
+        seconds = now - self._looked
+        self._streamed, self._looked = costs, now
+        return max(0.0, came) / seconds if seconds > 0 else 0.0
 
     def _too_many(self, soft: list[Flying], excess: float) -> list[int]:
         """The youngest streams that must end so that what is expected fits again."""
@@ -109,33 +100,16 @@ class Metered(Strict):
         self._expected += expected
         self._variance += variance
 
-    def _learn(self, flights: Sequence[Flying]) -> None:
-        """Note of what landed since the last look how many tokens its pieces were."""
-        now = {flying.attempt: flying for flying in flights}
-        for attempt, flying in self._seen.items():
-            known = self.state.attempts.get(attempt)
-            if attempt not in now and known is not None and known.counts is not None and flying.pieces:
-                meter = self._meters.setdefault(flying.admitted.route.tag, Meter())
-                meter.pieces += flying.pieces
-                meter.tokens += known.counts[1]
-        self._seen = now
-
-    def _tokens(self, flying: Flying) -> int:
-        """Tokens that came, as far as its pieces tell."""
-        meter = self._meters.get(flying.admitted.route.tag)
-        most = self.max_tokens(flying.admitted.candidate.work.dataset)
-        return min(most, round(flying.pieces * (meter.ratio if meter else 1.0)))
-
     def _so_far(self, flying: Flying) -> float:
         """Nano-dollars that an answer in flight has cost by now; all of its reservation where it cannot be ended."""
         route = self._metered.get(flying.admitted.route.tag)
         if route is None:
             return float(flying.admitted.reserved)
-        return float(cost_of(route.prices, prompt_upper(flying.admitted.candidate.tokens), self._tokens(flying)))
+        return float(cost_of(route.prices, prompt_upper(flying.admitted.candidate.tokens), flying.tokens))
 
     def _cost(self, flying: Flying, *, cautious: bool) -> tuple[float, float]:
         """(expected nano-dollars, variance) of an answer to its end."""
-        (candidate, route, reserved), tokens = flying.admitted, self._tokens(flying)
+        (candidate, route, reserved), tokens = flying.admitted, flying.tokens
         residuals = self.quotas.residuals.get(candidate.work.dataset)
         if route.tag not in self._metered or residuals is None:
             return float(reserved), 0.0

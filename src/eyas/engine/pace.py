@@ -103,16 +103,20 @@ class Pace:
         self.account.ended(accepted=accepted)
         self.window(tag).ended(accepted=accepted)
 
-    def misserved(self, tag: str) -> None:
-        """An answer came from elsewhere or in the wrong mode; three of them set the endpoint aside."""
+    def misserved(self, tag: str) -> str:
+        """An answer came from elsewhere or in the wrong mode; three of them set the endpoint aside. Gives why, if it is news."""
         window = self.window(tag)
         window.misserved += 1
-        if window.misserved >= MOST_MISSERVED:
-            window.aside = f"{MOST_MISSERVED} answers came from elsewhere or in the wrong mode"
+        if window.misserved < MOST_MISSERVED:
+            return ""
+        return self.set_aside(tag, f"{MOST_MISSERVED} answers came from elsewhere or in the wrong mode")
 
-    def set_aside(self, tag: str, reason: str) -> None:
-        """Ask that endpoint no more in this session."""
-        self.window(tag).aside = reason
+    def set_aside(self, tag: str, reason: str) -> str:
+        """Ask that endpoint no more in this session. Gives the reason, if it is news."""
+        window = self.window(tag)
+        fresh = not window.aside
+        window.aside = reason
+        return reason if fresh else ""
 
     def grow(self, now: float, seconds: float) -> None:
         """Time passed."""

@@ -57,8 +57,10 @@ def repeats(state: State) -> dict[Work, Repeat]:
     """What an earlier session lost: by work still owed, the last body that may have been answered."""
     found: dict[Work, Repeat] = {}
     for attempt in state.attempts.values():
-        settled = attempt.settled
-        if settled and attempt.mark and lost(settled.kind, settled.verdict) and state.work(attempt.work).owed:
+        settled, known = attempt.settled, state.works.get(attempt.work)
+        if settled is None or known is None or not attempt.mark or not lost(settled.kind, settled.verdict):
+            continue
+        if known.owed and attempt.id > (known.answer or 0):  # what was lost before an answer came is of no use any more
             found[attempt.work] = Repeat(attempt.mark, attempt.tag)
     return found
 

@@ -43,6 +43,7 @@ def _outcome(attempt: Attempt, drafts: list[DraftText]) -> Outcome:
         reasoning="".join(draft.reasoning for draft in drafts),
         content="".join(draft.content for draft in drafts),
         tool_calls=calls,
+        provider=drafts[-1].provider,
         generation_id=attempt.generation_id,
         pieces=Pieces(
             tuple(length for draft in drafts for length in draft.pieces.reasoning),

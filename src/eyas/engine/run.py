@@ -240,14 +240,14 @@ class Engine:
         books.pace.grow(now, now - self._ticked)
         self._ticked = now
         so_far: dict[str, list[int]] = {}
+        flying: list[Flying] = []
         for flight in self.flights.values():
-            so_far.setdefault(flight.candidate.work.dataset, []).append(flight.tokens)
+            tokens = books.tokens(flight)
+            so_far.setdefault(flight.candidate.work.dataset, []).append(tokens)
+            flying.append(Flying(flight.attempt, Admitted(flight.candidate, flight.route, flight.reserved), tokens))
             if flight.stream.started and now >= flight.next_draft:
                 self._draft(flight, now)
         books.quotas.refresh(so_far)
-        flying = [
-            Flying(f.attempt, Admitted(f.candidate, f.route, f.reserved), f.tokens) for f in self.flights.values()
-        ]
         for attempt in self.admission.watch(flying, now):
             self._end(attempt)
         self.on_tick(self)

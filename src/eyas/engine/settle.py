@@ -11,7 +11,7 @@ import msgspec
 from eyas.backends.openrouter import OpenRouter
 from eyas.config import RunConfig
 from eyas.engine.admit import Candidate, Pool, Quotas
-from eyas.engine.attempt import Flight
+from eyas.engine.attempt import Flight, Meter
 from eyas.engine.pace import Pace
 from eyas.engine.quality import Concern
 from eyas.engine.recover import Repeat, lost, original, patience
@@ -65,6 +65,7 @@ class Books:
     quotas: Quotas
     pace: Pace
     held: dict[Work, Candidate] = field(default_factory=dict[Work, Candidate])
+    meters: dict[str, Meter] = field(default_factory=dict[str, Meter])
     last_error: str = ""
     stopping: StopReason | None = None
     stop_detail: str = ""
@@ -82,6 +83,8 @@ class Books:
     def settle(self, flight: Flight, outcome: Outcome) -> tuple[Decision, Awaitable[None]]:
         """Book an outcome; awaiting the second value means durable."""
         decision = self._decide(flight, outcome)
+        if isinstance(outcome, Completion) and outcome.usage is not None and outcome.cut is None and flight.pieces:
+            self.meters.setdefault(flight.route.tag, Meter()).learn(flight.pieces, outcome.usage.completion_tokens)
         settled = settled_event(flight.attempt, outcome, decision, self.world.wall())
         if outcome.generation_id and not self.state.attempt(flight.attempt).generation_id:
             self.emit(Headers(at=settled.at, attempt=flight.attempt, generation_id=outcome.generation_id))
@@ -92,12 +95,19 @@ class Books:
             self._recovered(flight)
         self._repeat(flight, decision)
         if decision.verdict is Verdict.AGAIN:
-            self.pool.put_back(flight.candidate, flight.route.tag if decision.effect is Effect.AVOID else "")
+            elsewhere = decision.effect in (Effect.AVOID, Effect.MISSERVED)
+            self.pool.put_back(flight.candidate, flight.route.tag if elsewhere else "")
         if decision.verdict is Verdict.UNKNOWN:
             self.held[flight.candidate.work] = flight.candidate
         if decision.verdict is Verdict.DONE:
             self.quotas.lengths[flight.candidate.work.dataset].add(decision.tokens)
         return decision, durable
+
+    def tokens(self, flight: Flight) -> int:
+        """The best guess of the tokens that an answer in flight has so far."""
+        meter = self.meters.get(flight.route.tag)
+        most = self.setting.config.max_tokens(flight.candidate.work.dataset)
+        return min(most, meter.guess(flight.pieces) if meter else flight.pieces)
 
     def correct(self, event: Corrected) -> Awaitable[None]:
         """Book a cost that became known later; awaiting means durable."""
@@ -154,6 +164,11 @@ class Books:
         )
         return decide(outcome, case, self.setting.policy)
 
+    def _aside(self, tag: str, reason: str) -> None:
+        """Say that an endpoint is asked no more, where that is news."""
+        if reason:
+            self.emit(Alarm(at=self.world.wall(), detail=f"{tag} is asked no more in this session: {reason}"))
+
     def _watch_bill(self, attempt: int, tag: str, cost: int, reserved: int) -> None:
         if cost <= reserved:
             return
@@ -174,9 +189,9 @@ class Books:
             case Effect.BUDGET | Effect.UNREACHABLE:
                 self.pace.account.rejected(now, decision.retry_after)
             case Effect.MISSERVED:
-                self.pace.misserved(tag)
+                self._aside(tag, self.pace.misserved(tag))
             case Effect.ASIDE:
-                self.pace.set_aside(tag, decision.detail)
+                self._aside(tag, self.pace.set_aside(tag, decision.detail))
             case _:
                 pass
         if decision.stop is not None:

@@ -13,6 +13,7 @@ _UNKNOWN = "outcome not known; run eyas reconcile"
 _DUPLICATE = "paid twice: another answer stands for the work"
 _WASTE = "waste: the work was asked again"
 _IN_FLIGHT = "in flight"
+_FORGOTTEN = "removed by eyas forget"
 _NEVER = "not asked yet"
 
 
@@ -59,7 +60,9 @@ def _without(states: Sequence[State], chosen: Mapping[Work, tuple[int, int]]) ->
 
 def _why(state: State, work: Work) -> str:
     """Why a work of a run has no answer."""
-    known = state.works[work]
+    known = state.works.get(work)
+    if known is None:
+        return _FORGOTTEN
     if known.verdict is Verdict.REFUSED:
         return "refused"
     if known.verdict is Verdict.FAILED:

@@ -19,13 +19,14 @@ _NEAR_SHARE = 0.005
 
 
 class Judged(msgspec.Struct, frozen=True):
-    """An answer with its label; `ends` and `arguments` say which of its tokens are not sure."""
+    """An answer with its label; `ends`, `arguments` and `letters` (beyond ASCII) say which of its tokens are not sure."""
 
     answer: Answer
     label: Label
     reason: str = ""
     ends: frozenset[End] = frozenset()
     arguments: bool = False
+    letters: bool = False
 
 
 def judge(completion: Completion, family: Loaded, habit: Habits, thinking: bool) -> Judged:
@@ -33,8 +34,8 @@ def judge(completion: Completion, family: Loaded, habit: Habits, thinking: bool)
 
     A cut answer has no count of its own, for the provider may have run on. Its pieces alone still prove its ids where
     the provider's pieces are tokens without exception: a token never spans two pieces there, so a piece that is one
-    vocabulary entry is that token. Letters beyond ASCII are left out of that: a server holds tokens back until a
-    character is whole, so two tokens can come as one piece. On any other stream the last word may be cut inside a token.
+    vocabulary entry is that token. Letters beyond ASCII are left out of that, and masked: a server holds tokens back until
+    a character is whole, so two tokens can come as one piece. On any other stream the last word may be half a token.
     """
     text = without_last_space(completion) if habit.artefact_space else completion
     artefact = text is not completion
@@ -51,7 +52,7 @@ def judge(completion: Completion, family: Loaded, habit: Habits, thinking: bool)
     ):
         return _agreed(pieced, completion, habit, artefact=artefact)
     if pieced and _proven_alone(pieced, completion, habit):
-        return Judged(pieced, Label.STREAMED, "pieces of a stream whose pieces are tokens; not counted")
+        return _alone(pieced, completion, habit)
     whole = read_whole(parts, family.vocab.encode)
     if counted is None:
         return Judged(pieced or whole, Label.UNCOUNTED, "the API gave no count")
@@ -82,8 +83,17 @@ def _proven_alone(answer: Answer, completion: Completion, habit: Habits) -> bool
     counted = completion.usage.completion_tokens if completion.usage else None
     if counted is not None and (completion.cut is None or counted < habit.expected(answer.total, stop=False)):
         return False
-    plain = completion.reasoning.isascii() and completion.content.isascii() and not completion.tool_calls
-    return habit.proves and answer.proven and plain and not _unsure(completion, habit)
+    return habit.proves and answer.pieces > 0 and not answer.odd and not completion.tool_calls
+
+
+def _alone(answer: Answer, completion: Completion, habit: Habits) -> Judged:
+    """An answer that its pieces alone prove, but for letters beyond ASCII and ends that are not sure."""
+    ends = _unsure(completion, habit)
+    letters = not (completion.reasoning.isascii() and completion.content.isascii())
+    if ends or letters:
+        reason = "not counted; its pieces are tokens, but for letters beyond ASCII and ends that may be stripped"
+        return Judged(answer, Label.STRIPPED, reason, ends=ends, letters=letters)
+    return Judged(answer, Label.STREAMED, "not counted; its pieces are tokens")
 
 
 def _unsure(completion: Completion, habit: Habits) -> frozenset[End]:

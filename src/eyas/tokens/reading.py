@@ -22,12 +22,16 @@ _LOOP = 40
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """An answer as ids, part by part. `pieces` and `singles` are 0 for texts encoded whole."""
+    """An answer as ids, part by part. `pieces` and `singles` are 0 for texts encoded whole.
+
+    `odd` counts pieces of ASCII that are no single vocabulary entry: other ones may be tokens held back for a character.
+    """
 
     parts: tuple[Part, ...]
     ids: list[list[int]]
     pieces: int = 0
     singles: int = 0
+    odd: int = 0
 
     @property
     def total(self) -> int:
@@ -70,7 +74,7 @@ def read_pieces(parts: tuple[Part, ...], pieces: Pieces | None, vocab: Vocab) ->
         return None
     lengths = {Channel.REASONING: pieces.reasoning, Channel.CONTENT: pieces.content}
     ids: list[list[int]] = []
-    count = singles = 0
+    count = singles = odd = 0
     for part in parts:
         cut = None if part.channel is None else lengths.get(part.channel)
         if cut is None:
@@ -78,11 +82,12 @@ def read_pieces(parts: tuple[Part, ...], pieces: Pieces | None, vocab: Vocab) ->
             continue
         if sum(cut) != len(part.text):
             return None
-        found, single = _pieced(part.text, cut, vocab)
+        found, single, strange = _pieced(part.text, cut, vocab)
         ids.append(found)
         count += sum(length > 0 for length in cut)
         singles += single
-    return Answer(parts, ids, count, singles)
+        odd += strange
+    return Answer(parts, ids, count, singles, odd)
 
 
 def without_last_space(completion: Completion) -> Completion:
@@ -115,17 +120,18 @@ def _whole(part: Part, encode: Callable[[str], list[int]]) -> list[int]:
     return encode(part.text) if part.token is None else [part.token]
 
 
-def _pieced(text: str, lengths: Sequence[int], vocab: Vocab) -> tuple[list[int], int]:
-    """Ids of a text piece by piece, and how many pieces are one entry."""
+def _pieced(text: str, lengths: Sequence[int], vocab: Vocab) -> tuple[list[int], int, int]:
+    """Ids of a text piece by piece, how many pieces are one entry, and how many of ASCII are not."""
     bounds = accumulate(lengths, initial=0)
     pieces = [text[start:end] for start, end in pairwise(bounds) if start != end]
     found = list(map(vocab.id_of_text, pieces))
     if None not in found:
-        return cast("list[int]", found), len(found)
-    ids: list[int] = []
+        return cast("list[int]", found), len(found), 0
+    ids, odd = list[int](), 0
     for piece, number in zip(pieces, found, strict=True):
         ids += vocab.encode(piece) if number is None else (number,)
-    return ids, len(found) - found.count(None)
+        odd += number is None and piece.isascii()
+    return ids, len(found) - found.count(None), odd
 
 
 def _loops(text: str) -> bool:

@@ -121,8 +121,10 @@ def _sequence(record: Record, prompt: Prompt, judged: Judged, vocab: Vocab) -> S
 
 
 def _mask(part: Part, ids: list[int], judged: Judged, vocab: Vocab) -> list[int]:
-    """The mask of one part: 0 where an end that is not sure may have been other tokens."""
+    """The mask of one part: 0 where an end, or a letter, that is not sure may have been other tokens."""
     sure = [1] * len(ids)
+    if judged.letters and part.token is None:
+        sure = [int(vocab.token_bytes(number).isascii()) for number in ids]
     ends = _ENDS.get(part.channel) if part.channel and judged.ends else None
     if not ids or ends is None:
         return sure
