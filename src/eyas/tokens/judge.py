@@ -16,6 +16,8 @@ from eyas.types import Completion, Label
 
 _NEAR_TOKENS = 2
 _NEAR_SHARE = 0.005
+_HELD_BACK = 3
+"""A character has at most four bytes, so at most four tokens come as one piece."""
 
 
 class Judged(msgspec.Struct, frozen=True):
@@ -79,11 +81,18 @@ def _near(whole: Answer, off: int, counted: int) -> Judged:
 
 
 def _proven_alone(answer: Answer, completion: Completion, habit: Habits) -> bool:
-    """Whether the pieces of an answer prove its ids though its count, if there is one, is not its own."""
-    counted = completion.usage.completion_tokens if completion.usage else None
-    if counted is not None and (completion.cut is None or counted < habit.expected(answer.total, stop=False)):
+    """Whether the pieces of an answer prove its ids though its count does not agree.
+
+    A cut answer has no count of its own, as long as it is not below its pieces. Of a whole one the count may be above by
+    tokens that were held back for letters beyond ASCII, at most three for each piece of such letters.
+    """
+    if not habit.proves or not answer.pieces or answer.odd or completion.tool_calls:
         return False
-    return habit.proves and answer.pieces > 0 and not answer.odd and not completion.tool_calls
+    if completion.usage is None:
+        return True
+    whole = completion.cut is None
+    off = completion.usage.completion_tokens - habit.expected(answer.total, stop=whole and ended(completion))
+    return off >= 0 and (not whole or off <= _HELD_BACK * answer.letters)
 
 
 def _alone(answer: Answer, completion: Completion, habit: Habits) -> Judged:

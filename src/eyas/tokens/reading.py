@@ -24,7 +24,8 @@ _LOOP = 40
 class Answer(msgspec.Struct, frozen=True):
     """An answer as ids, part by part. `pieces` and `singles` are 0 for texts encoded whole.
 
-    `odd` counts pieces of ASCII that are no single vocabulary entry: other ones may be tokens held back for a character.
+    `odd` counts pieces of ASCII that are no single vocabulary entry, `letters` those beyond ASCII, which may be several
+    tokens held back until a character was whole.
     """
 
     parts: tuple[Part, ...]
@@ -32,6 +33,7 @@ class Answer(msgspec.Struct, frozen=True):
     pieces: int = 0
     singles: int = 0
     odd: int = 0
+    letters: int = 0
 
     @property
     def total(self) -> int:
@@ -74,7 +76,7 @@ def read_pieces(parts: tuple[Part, ...], pieces: Pieces | None, vocab: Vocab) ->
         return None
     lengths = {Channel.REASONING: pieces.reasoning, Channel.CONTENT: pieces.content}
     ids: list[list[int]] = []
-    count = singles = odd = 0
+    count = singles = odd = letters = 0
     for part in parts:
         cut = None if part.channel is None else lengths.get(part.channel)
         if cut is None:
@@ -87,7 +89,8 @@ def read_pieces(parts: tuple[Part, ...], pieces: Pieces | None, vocab: Vocab) ->
         count += sum(length > 0 for length in cut)
         singles += single
         odd += strange
-    return Answer(parts, ids, count, singles, odd)
+        letters += 0 if part.text.isascii() else _letters(part.text, cut)
+    return Answer(parts, ids, count, singles, odd, letters)
 
 
 def without_last_space(completion: Completion) -> Completion:
@@ -132,6 +135,12 @@ def _pieced(text: str, lengths: Sequence[int], vocab: Vocab) -> tuple[list[int],
         ids += vocab.encode(piece) if number is None else (number,)
         odd += number is None and piece.isascii()
     return ids, len(found) - found.count(None), odd
+
+
+def _letters(text: str, lengths: Sequence[int]) -> int:
+    """How many pieces hold letters beyond ASCII."""
+    bounds = accumulate(lengths, initial=0)
+    return sum(not text[start:end].isascii() for start, end in pairwise(bounds))
 
 
 def _loops(text: str) -> bool:
