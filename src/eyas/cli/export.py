@@ -13,6 +13,7 @@ import click
 from eyas import config as configs
 from eyas import exporters
 from eyas.config import RunConfig
+from eyas.engine.forget import note_export
 from eyas.engine.inputs import load_tokenizer
 from eyas.errors import UsageError
 from eyas.export import Manifest, Options, export
@@ -96,6 +97,8 @@ def command(
         workers=workers,
     )
     print(summary(export(rundirs, loader(found[0]), options)), file=sys.stderr)
+    for rundir in rundirs:
+        note_export(rundir, out)
 
 
 def loader(config: RunConfig) -> Callable[[], Loaded]:

@@ -163,6 +163,13 @@ def _strings(content: Any) -> Iterator[str]:
                 yield from _strings(cast("Mapping[str, Any]", part).get("text"))
 
 
+def note_export(folder: Path, out: Path) -> None:
+    """Note in a run directory where an export of it went, so that `forget` can name it; without room it goes unsaid."""
+    line = msgspec.json.encode({"out": str(out.resolve())}) + b"\n"
+    with suppress(OSError), (folder / EXPORTS).open("ab") as notes:
+        notes.write(line)
+
+
 def _exports(path: Path) -> Iterator[Path]:
     """Exports of the run that were noted and are still there."""
     try:
