@@ -178,7 +178,7 @@ def main():
     parser.add_argument("--modes", nargs="+", default=["strict", "metered"])
     parser.add_argument("--max-tokens", type=int, default=32768)
     parser.add_argument("--in-flight", type=int, default=2000)
-    parser.add_argument("--prompts", type=int, default=20.000)
+    parser.add_argument("--prompts", type=int, default=20_000)
     parser.add_argument("--usd", type=float, default=20.0)
     parser.add_argument("--tokens", type=int, default=5_000_000)
     args = parser.parse_args()

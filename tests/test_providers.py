@@ -122,6 +122,11 @@ def test_formats_are_no_ladder_of_bits() -> None:
     ]  # fmt: skip
     assert native_format("moonshotai/Kimi-K2.5:nitro") == "int4"
     assert native_format("acme/model") is None
+    assert native_format("moonshotai/kimi-k2-0905") == "fp8"
+    assert native_format("deepseek/deepseek-r1-0528") == "fp8"
+    assert native_format("openai/gpt-oss-120b") == "mxfp4"
+    assert fidelity("bf16", "fp8") is Fidelity.NARROWER
+    assert fidelity("fp8", "bf16") is Fidelity.WIDER
     unknown = catalog.endpoints("acme/model", {"endpoints": [row("X", "x")]}).endpoints
     assert not verdicts(unknown, NO_WISH)[0].use
     assert verdicts(unknown, Providers(precision="any"))[0].use

@@ -45,7 +45,16 @@ NATIVE = (
     Native("moonshotai/kimi-k2.5*", "int4", "compressed-tensors W4A16 QAT, group 32; tag moonshotai/int4"),
     Native("moonshotai/kimi-k2-thinking*", "int4", "compressed-tensors W4A16 QAT, group 32"),
     Native("moonshotai/kimi-k2.6*", "int4", "compressed-tensors W4A16 QAT, group 32; tag moonshotai/int4"),
+    Native("moonshotai/kimi-k2*", "fp8", "block-wise FP8 weights as released"),
+    Native("deepseek/deepseek-r1-distill*", "bf16", "Qwen and Llama weights as released"),
+    Native(
+        "deepseek/deepseek-*", "fp8", "trained and released in block-wise FP8 (DeepSeek-V3 report, arXiv 2412.19437)"
+    ),
+    Native("openai/gpt-oss-*", "mxfp4", "MXFP4 experts as released"),
+    Native("qwen/qwen3*", "bf16", "main release; from memory, its repositories were not seen"),
+    Native("z-ai/glm-*", "bf16", "main release; from memory, its repositories were not seen"),
 )
+"""The first row that fits a model counts."""
 
 
 class Accept(NamedTuple):
@@ -57,6 +66,9 @@ class Accept(NamedTuple):
 
 ACCEPT = {
     "int4": Accept(frozenset({"int4"}), frozenset({"int8", "fp8", "mxfp8", "bf16", "fp16", "fp32"})),
+    "fp8": Accept(frozenset({"fp8"}), frozenset({"bf16", "fp16", "fp32"})),
+    "mxfp4": Accept(frozenset({"mxfp4", "fp4"}), frozenset({"fp8", "mxfp8", "bf16", "fp16", "fp32"})),
+    "bf16": Accept(frozenset({"bf16"}), frozenset({"fp32"})),
 }
 
 KNOWN = (
