@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
@@ -166,8 +167,13 @@ def _strings(content: Any) -> Iterator[str]:
 def note_export(folder: Path, out: Path) -> None:
     """Note in a run directory where an export of it went, so that `forget` can name it; without room it goes unsaid."""
     line = msgspec.json.encode({"out": str(out.resolve())}) + b"\n"
-    with suppress(OSError), (folder / EXPORTS).open("ab") as notes:
+    with suppress(OSError), open(folder / EXPORTS, "ab", opener=_private) as notes:  # noqa: PTH123  # Path has no opener
         notes.write(line)
+
+
+def _private(path: str, flags: int) -> int:
+    """Open a file that only its owner may read, like all others of a run."""
+    return os.open(path, flags, 0o600)
 
 
 def _exports(path: Path) -> Iterator[Path]:
