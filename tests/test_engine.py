@@ -5,117 +5,22 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from pydantic import SecretStr
 
 from eyas.config import parse
-from eyas.engine import session
-from eyas.engine.admit import Strict
-from eyas.engine.inputs import Inputs, Tokenizer, backend_of, list_endpoints
 from eyas.engine.recover import recovers
-from eyas.engine.run import Engine
-from eyas.engine.served import Served
-from eyas.engine.settle import World
 from eyas.errors import StorageError
-from eyas.families import Loaded, by_name
+from eyas.families import Loaded
 from eyas.ledger import nano_dollars
-from eyas.plan import routes
-from eyas.providers.choose import allowed
-from eyas.sim import Faults, Reply, Scenario, load
+from eyas.sim import Faults, Reply, load
 from eyas.sim import World as Sim
-from eyas.state import State, fold
-from eyas.types import Label, Prompt, Record, StopReason, Verdict
+from eyas.types import Label, StopReason, Verdict
 from tests import virtual as v
-from tests.virtual import FakeTransport, MemoryLog, failed, good, now, play, reply, script
-
-
-@dataclass
-class Stage:
-    """One run, in one session or several, and what it leaves behind."""
-
-    kimi: Loaded
-    prompts: int = 20
-    usd: float = 100.0
-    quota: str = ""
-    in_flight: int = 8
-    fail_at: int | None = None
-    state: State = field(default_factory=State)
-    answers: list[Record] = field(default_factory=list)
-    log: MemoryLog | None = None
-
-    def killed(self) -> None:
-        """Of the journal stays what it had acknowledged; the next session starts from there."""
-        self.state = fold(self.log.events[: self.log.acknowledged])
-        former, self.log = self.log, MemoryLog(self.state)
-        self.log.events, self.log.drafts = former.events[: former.acknowledged], former.drafts
-        self.log.payloads, self.log.acknowledged = former.payloads, former.acknowledged
-        self.answers = [r for r in self.answers if r.attempt in self.state.attempts]
-
-    async def run(self, handle: v.Handler, act: Callable[[Stage], Any] | None = None) -> StopReason:
-        """One whole session against that handler; `act` runs beside it."""
-        text = v.TOML.format(usd=self.usd, quota=self.quota, in_flight=self.in_flight)
-        config = parse(text, Path("/nowhere/RUN.toml"))
-        self.log = self.log or MemoryLog(self.state, self.fail_at)
-        self.transport = FakeTransport(handle, self.log)
-        backend = backend_of(config, SecretStr("sk-or-v1-test"))
-        offer = await list_endpoints(config, backend, FakeTransport(handle))
-        served = Served(routes(config, allowed(offer.verdicts), [v.endpoint for v in offer.verdicts if not v.use]))
-        prompts = tuple(
-            Prompt(f"{number:016x}", name, ({"role": "user", "content": f"{name}: say {number}"},))
-            for number in range(self.prompts)
-            for name in "AB"
-        )
-        counts = {(p.dataset, p.id): self.kimi.count_prompt(p.messages, (), True) for p in prompts}
-        tokenizer = Tokenizer(by_name("kimi-k2.5"), self.kimi)
-        parts = session.Parts(config, backend, tokenizer, Inputs(prompts, counts, (), {}), offer)
-        books = session._books(parts, served, World(self.transport, self.log, wall=now, clock=now), self.state)
-        known = SimpleNamespace(
-            prompt=self.log.prompt,
-            store=SimpleNamespace(drafts=lambda a: self.log.drafts.get(a, [])),
-            records_without_label=list,
-        )
-        self.answers += (await session._open(parts, books, known, session.Options())).unlabelled
-        admission = Strict(self.state, books.pool, books.quotas, served.routes, books.pace, config.max_tokens)
-        self.engine = Engine(books, admission, self.answers.append)
-        beside = asyncio.ensure_future(act(self) if act else asyncio.sleep(0))
-        try:
-            return await self.engine.run()
-        finally:
-            await beside
-
-    def ended(self) -> Counter[Verdict | None]:
-        """Works by verdict."""
-        return Counter(known.verdict for known in self.state.works.values())
-
-    def check(self) -> None:
-        """The journal alone tells the same, nothing flies, and each answer was told once."""
-        assert fold(self.log.events) == self.state
-        assert self.state.left_open() == []
-        assert self.state.money.reserved == 0
-        assert self.transport.open_now == 0
-        assert sorted(r.attempt for r in self.answers) == sorted(
-            a.id for a in self.state.attempts.values() if a.answered
-        )
-
-
-def simulated(stage: Stage, scenario: Scenario, seed: int) -> Callable[[], Any]:
-    """A run in a simulated world, as a coroutine function; the world is kept on the stage."""
-
-    async def main() -> StopReason:
-        stage.sim = Sim(scenario, seed, stage.kimi.vocab, now, stage.kimi.count_prompt)
-        return await stage.run(stage.sim.handle)
-
-    return main
-
-
-SMALL = {"length_median": 90.0, "length_sigma": 0.5, "speed": 3.0}
+from tests.stage import SMALL, TOML, Stage, simulated
+from tests.virtual import failed, good, now, play, reply, script
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -322,6 +227,19 @@ def test_lost_answers_come_back_from_the_cache(kimi: Loaded, seed: int) -> None:
         assert money.settled == billed
 
 
+@pytest.mark.parametrize("recover", [True, False])
+def test_lost_outcomes_that_become_known_end_within_the_bound_on_waste(kimi: Loaded, recover: bool) -> None:
+    """Where every answer is lost and billed, a work is asked three times at most, and a complete run owes nothing."""
+    stage = Stage(kimi, prompts=1, quota="waste = 0.0", more={"target.recover": recover})
+    assert (
+        play(simulated(stage, replace(load("clean"), **SMALL, faults=Faults(early_cut=1.0)), 1)) is StopReason.COMPLETE
+    )
+    stage.check()
+    assert stage.ended() == {Verdict.FAILED: 2}
+    assert len(stage.state.attempts) <= 6
+    assert stage.state.money.settled == stage.sim.books.billed == stage.state.money.wasted
+
+
 def test_marks_make_bodies_unique_and_repeats_identical(kimi: Loaded) -> None:
     """No two works or samples share a body; only a body whose answer was lost is sent again."""
     stage = Stage(kimi)
@@ -362,5 +280,5 @@ def test_a_resumed_run_asks_the_cache_for_what_a_kill_lost(kimi: Loaded) -> None
 def test_nothing_is_kept_for_those_who_forbid_it() -> None:
     """With zdr or data_collection = "deny" no request asks for the cache, and no body carries a mark."""
     for wish, asks in (("", True), ("zdr = true", False), ('data_collection = "deny"', False)):
-        text = v.TOML.format(usd=1, quota="", in_flight=1) + f"[providers]\n{wish}\n"
+        text = TOML.format(usd=1, quota="", in_flight=1) + f"[providers]\n{wish}\n"
         assert recovers(parse(text, Path("/nowhere/RUN.toml"))) is asks

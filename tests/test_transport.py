@@ -14,8 +14,11 @@ from typing import Any
 import pytest
 
 from eyas import connection
-from eyas.errors import BrokenError, NotSentError
+from eyas.config import freeze, frozen, load
+from eyas.errors import BrokenError, NotSentError, UsageError
+from eyas.lock import lock
 from eyas.transport import Deadlines, HttpTransport, Request, fetch
+from tests import kit
 
 OK = b"HTTP/1.1 200 OK\r\nX-Generation-Id: gen-1\r\n"
 Handler = Callable[[bytes, asyncio.StreamWriter], Awaitable[None] | None]
@@ -199,6 +202,37 @@ def test_bodies_are_capped(monkeypatch: pytest.MonkeyPatch) -> None:
                 await fetch(transport, Request("GET", served.url), Deadlines())
 
     go(work())
+
+
+def test_headers_are_capped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Headers that go on for ever, and pages with an error that do, are cut off."""
+    monkeypatch.setattr(connection, "MOST_HEAD", 9000)
+    monkeypatch.setattr(connection, "MOST_ERROR", 1000)
+    page = b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 5000\r\n\r\n"
+
+    async def work() -> None:
+        for answer, what in (
+            (OK + b"X: 1\r\n" * 2000, "headers passed 9000"),
+            (page + b"x" * 5000, "body passed 1000"),
+        ):
+            async with server(writes(answer)) as served, HttpTransport() as transport:
+                with pytest.raises(BrokenError, match=what):
+                    await fetch(transport, Request("GET", served.url), Deadlines())
+
+    go(work())
+
+
+def test_http_to_another_machine_needs_consent(tmp_path: Path, kimi_folder: Path) -> None:
+    """Without --insecure-http such a base_url is a wrong key; with it the run begins, and its copy of RUN.toml stays readable."""
+    kit.write_run(tmp_path, kit.Sim("http://nowhere.invalid:1/api/v1", 0), kimi_folder, 1)
+    with pytest.raises(UsageError, match=r"unencrypted.*--insecure-http"):
+        load(tmp_path / "RUN.toml")
+    config = load(tmp_path / "RUN.toml", insecure_http=True)
+    with lock(config.dir):
+        freeze(config, (tmp_path / "RUN.toml").read_text())
+    assert frozen(config.dir).target.base_url == "http://nowhere.invalid:1/api/v1"
+    ended = kit.eyas(tmp_path, "run", "RUN.toml", "--yes", "--insecure-http")
+    assert (ended.returncode, "cannot be reached" in ended.stderr) == (2, True), ended.stderr
 
 
 def test_redirects_are_not_followed_and_line_breaks_not_sent() -> None:

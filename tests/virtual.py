@@ -6,24 +6,28 @@ import asyncio
 import contextlib
 import json
 import selectors
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator, Mapping
+from collections import Counter
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import msgspec
 
 from eyas.errors import BrokenError, NotSentError, StorageError
-from eyas.events import AnyEvent, Event, Intent
+from eyas.events import AnyEvent, Corrected, Intent, PromptAdded, SessionOpened, Settled
 from eyas.journal import Payload
+from eyas.ledger import Money
 from eyas.sim import Action, Reply
 from eyas.state import State
 from eyas.transport import Deadlines, Request, Response
-from eyas.types import DraftText, Prompt
+from eyas.types import DraftText, Prompt, Verdict, Work
 
 T = TypeVar("T")
 Handler = Callable[[str, str, Mapping[str, str], bytes], Reply]
 COMMIT = 0.002
 """Virtual seconds that the journal takes for a commit."""
+GRAIN = 0.03
+"""Virtual seconds by which a piece may come early: waiting for each one would cost more than all else."""
 
 
 class _Idle(selectors.DefaultSelector):
@@ -76,10 +80,14 @@ class PlayedResponse:
         """Play the body at its times."""
         reply = self._reply
         assert reply is not None
+        ahead = 0.0
         for delay, step in reply.steps:
             silent = step is Action.HANG or delay > self._silence
-            wait = min(self._silence if silent else delay, self._until - now())
-            await asyncio.sleep(wait)
+            ahead += self._silence if silent else delay
+            wait = min(ahead, self._until - now())
+            if wait > GRAIN or (wait > 0 and isinstance(step, Action)):
+                await asyncio.sleep(wait)
+                ahead = 0.0
             if now() >= self._until:
                 return
             if silent:
@@ -115,6 +123,8 @@ class FakeTransport:
     async def open(self, request: Request, deadlines: Deadlines) -> AsyncGenerator[Response]:
         """Send: a body leaves only when the journal holds it."""
         chat = request.method == "POST"
+        if self.log is not None and self.log.dead:
+            await asyncio.get_running_loop().create_future()  # a killed process sends nothing
         if chat:
             assert self.log is None or request.body in self.log.bodies, "sent before its intent was durable"
             self.sent.append((now(), request.body))
@@ -145,68 +155,199 @@ class FakeTransport:
             response.leave()
 
 
+class Watch:
+    """The books kept a second time, from the events alone and in the plainest way: the state must agree at every event.
+
+    `over`: a bill above its reservation came, and from then on nothing may start. `at_first` is what was committed when
+    the session began: its cap may be below that. `strict`: all that flies is reserved in full, so that I1 holds.
+    """
+
+    def __init__(self, state: State, events: Iterable[AnyEvent] = (), *, strict: bool = True) -> None:
+        self.state = state
+        self.strict = strict
+        self.cap: int | None = None
+        self.over = False
+        self.flying: dict[int, Intent] = {}
+        self.unknown: dict[int, Intent] = {}
+        self.costs: dict[int, int] = {}
+        self.works: dict[int, Work] = {}
+        self.answers: dict[Work, int] = {}
+        self.verdicts: dict[Work, Verdict] = {}
+        self.lost_on: Counter[Work] = Counter()
+        self.wasted_before: dict[Work, int] = {}
+        self.most_waste: int | None = None
+        self.killed: set[int] = set()
+        self.reserved = self.held = self.settled = self.wasted = self.at_first = 0
+        for event in events:
+            self._book(event)
+
+    def see(self, event: AnyEvent) -> None:
+        """One more event happened; it is folded already."""
+        if isinstance(event, Intent):
+            self._may_start(event)
+        self._book(event)
+        assert self.state.money == Money(self.cap, self.settled, self.wasted, self.reserved, self.held), (
+            "I5: the books differ"
+        )
+        if self.strict and self.cap is not None and not self.over:
+            most = self.cap if isinstance(event, Intent) else max(self.cap, self.at_first)
+            assert self.committed <= most, "I1"
+
+    @property
+    def committed(self) -> int:
+        """What can be spent already."""
+        return self.settled + self.reserved + self.held
+
+    def _may_start(self, event: Intent) -> None:
+        assert event.work not in self.answers, "I5: an answer that reached the journal is bought again"
+        assert all(event.work != other.work for other in self.flying.values()), "a work flies twice"
+        may_waste = self.most_waste is None or self.wasted_before.get(event.work, 0) <= self.most_waste
+        assert may_waste or not self.lost_on.get(event.work), (
+            "asked again after waste, though the bound on waste was passed"
+        )
+        tokens = self.state.datasets[event.work.dataset].prompts[event.work.prompt_id]
+        assert event.reserved * 1_000_000 >= tokens * event.prices.prompt, "the reservation does not cover the prompt"
+        assert not self.over, "a request starts after a bill above its reservation"
+
+    def _book(self, event: AnyEvent) -> None:
+        match event:
+            case SessionOpened():
+                self.cap, self.over, self.at_first = event.cap, False, self.committed
+                self.most_waste, self.killed = event.waste_limit, set(self.flying)
+            case Intent():
+                self.flying[event.attempt] = event
+                self.works[event.attempt] = event.work
+                self.reserved += event.reserved
+                self.verdicts.setdefault(event.work, Verdict.AGAIN)
+            case Settled():
+                self._settled(event)
+            case Corrected():
+                self._corrected(event)
+            case _:
+                pass
+
+    def _settled(self, event: Settled) -> None:
+        intent = self.flying.pop(event.attempt)
+        if event.cost != 0:  # whether it is asked again is decided now, by this; a kill never counts against a work
+            self.wasted_before[intent.work] = 0 if event.attempt in self.killed else self.wasted
+        self.reserved -= intent.reserved
+        answered = event.verdict in (Verdict.DONE, Verdict.PARTIAL)
+        if event.cost is None:
+            self.unknown[event.attempt] = intent
+            self.held += intent.reserved
+        else:
+            self.over |= event.cost > intent.reserved
+            self.settled += event.cost
+            self.wasted += 0 if answered else event.cost
+        self.costs[event.attempt] = event.cost or 0
+        self.lost_on[intent.work] += 0 if answered else event.cost or 0
+        if intent.work not in self.answers:
+            self.verdicts[intent.work] = event.verdict
+        if answered:
+            assert self.answers.setdefault(intent.work, event.attempt) == event.attempt, "two answers of one work"
+
+    def _corrected(self, event: Corrected) -> None:
+        work = self.works[event.attempt]
+        intent = self.unknown.pop(event.attempt, None)
+        if intent is not None:
+            self.held -= intent.reserved
+            self.over |= event.cost > intent.reserved
+        change = event.cost - self.costs[event.attempt]
+        self.costs[event.attempt] = event.cost
+        self.settled += change
+        waste = 0 if self.answers.get(work) == event.attempt else change
+        self.wasted += waste
+        self.lost_on[work] += waste
+        if self.verdicts[work] is Verdict.UNKNOWN and all(other.work != work for other in self.unknown.values()):
+            self.verdicts[work] = self.state.works[work].verdict or Verdict.AGAIN  # again, or failed: as waste allows
+            self.wasted_before[work] = self.wasted
+
+
 class MemoryLog:
-    """A journal in memory: a write is durable a moment later, in order; from `fail_at` on, every one fails."""
+    """A journal in memory: a write is durable a moment later, in order; from `fail_at` on, every one fails.
+
+    `see` hears of every event, before it is noted; `written` hears how many there are, after. A dead one, of a process
+    that was killed, takes nothing and promises nothing. `safe` are drafts that are durable.
+    """
 
     def __init__(self, state: State, fail_at: int | None = None) -> None:
         self.state = state
         self.fail_at = fail_at
         self.failed_at: float | None = None
+        self.dead = False
         self.late = self.acknowledged = 0
         self.events: list[AnyEvent] = []
         self.payloads: dict[int, bytes] = {}
         self.bodies: set[bytes] = set()
         self.drafts: dict[int, list[DraftText]] = {}
+        self.safe: dict[int, list[DraftText]] = {}
+        self.see: Callable[[AnyEvent], None] = lambda event: None
+        self.written: Callable[[int], None] = lambda count: None
+        self._prompts: dict[tuple[str, str], int] = {}
 
     def write(self, event: AnyEvent, payload: Payload = None) -> Awaitable[None]:
         """Note an event; the books must be sound at every one."""
-        assert self.state.money.cap is None or self.state.money.committed <= self.state.money.cap, "I1"
+        if self.dead:
+            return asyncio.get_running_loop().create_future()
+        self.see(event)
         self.late += self.failed_at is not None
-        if self.fail_at is not None and len(self.events) >= self.fail_at:
-            return self._later(None, b"")
-        self.events.append(event)
+        if self._fails():
+            return self._later(None)
         raw = payload if isinstance(payload, bytes) else msgspec.json.encode(payload)
+        self.note(event, raw)
+        durable = self._later(lambda: self._acknowledge(event, raw))
+        self.written(len(self.events))
+        return durable
+
+    def note(self, event: AnyEvent, raw: bytes) -> None:
+        """An event and its payload stand in the journal."""
+        self.events.append(event)
         self.payloads[len(self.events)] = raw
-        return self._later(event, raw)
+        if isinstance(event, PromptAdded):
+            self._prompts[event.dataset, event.prompt_id] = len(self.events)
 
     def draft(self, attempt: int, part: int, text: DraftText) -> Awaitable[None]:
         """Keep a draft."""
+        if self.dead:
+            return asyncio.get_running_loop().create_future()
         parts = self.drafts.setdefault(attempt, [])
         parts.append(text)
         assert len(parts) == part
-        return self._later(None if self.failed_at is not None else text, b"")
+        return self._later(None if self._fails() else lambda: self.safe.setdefault(attempt, []).append(text))
 
     def flush(self) -> Awaitable[None]:
         """All that was written before is durable a moment later."""
-        return (
-            self._later(None, b"")
-            if self.fail_at is not None and len(self.events) >= self.fail_at
-            else self._later(DraftText(), b"")
-        )
+        return self._later(None if self._fails() else lambda: None)
 
     def prompt(self, dataset: str, prompt_id: str) -> Prompt:
         """A prompt by its name."""
-        prompts = (
-            msgspec.json.decode(raw, type=Prompt) for raw in self.payloads.values() if b'"messages"' in raw[:120]
-        )
-        return next(each for each in prompts if (each.dataset, each.id) == (dataset, prompt_id))
+        return msgspec.json.decode(self.payloads[self._prompts[dataset, prompt_id]], type=Prompt)
 
-    def _later(self, what: Any, raw: bytes) -> Awaitable[None]:
+    def _fails(self) -> bool:
+        return self.failed_at is not None or (self.fail_at is not None and len(self.events) >= self.fail_at)
+
+    def _acknowledge(self, event: AnyEvent, raw: bytes) -> None:
+        self.acknowledged += 1
+        if isinstance(event, Intent):
+            self.bodies.add(raw)
+
+    def _later(self, durable: Callable[[], None] | None) -> Awaitable[None]:
         loop = asyncio.get_running_loop()
         future: asyncio.Future[None] = loop.create_future()
         future.add_done_callback(lambda done: None if done.cancelled() else done.exception())
-        loop.call_later(COMMIT, self._durable, future, what, raw)
+        loop.call_later(COMMIT, self._end, future, durable)
         return future
 
-    def _durable(self, future: asyncio.Future[None], what: Any, raw: bytes) -> None:
-        self.acknowledged += isinstance(what, Event)
-        if isinstance(what, Intent):
-            self.bodies.add(raw)
-        if what is None and self.failed_at is None:
+    def _end(self, future: asyncio.Future[None], durable: Callable[[], None] | None) -> None:
+        if self.dead:
+            return
+        if durable is not None:
+            durable()
+        elif self.failed_at is None:
             self.failed_at = now()
         if future.done():
             return
-        if what is None:
+        if durable is None:
             future.set_exception(StorageError("the disk is full: free some space"))
         else:
             future.set_result(None)
@@ -244,26 +385,6 @@ def unreachable(*_: Any) -> Reply:
     raise NotSentError("connection refused")
 
 
-TOML = """
-[run]
-dir = "r"
-[target]
-model = "moonshotai/kimi-k2.5"
-base_url = "https://api.test/api/v1"
-max_tokens = 400
-[budget]
-usd = {usd}
-{quota}
-[limits]
-in_flight = {in_flight}
-silence_seconds = 20
-[[datasets]]
-name = "A"
-source = "a"
-[[datasets]]
-name = "B"
-source = "b"
-"""
 USAGE = {"prompt_tokens": 12, "cost": 0.0001, "completion_tokens_details": {"reasoning_tokens": 9}}
 ENDPOINTS = [
     {"provider_name": name, "tag": f"{name.lower()}/int4", "quantization": "int4", "status": 0,

@@ -167,7 +167,7 @@ def _strings(content: Any) -> Iterator[str]:
 def note_export(folder: Path, out: Path) -> None:
     """Note in a run directory where an export of it went, so that `forget` can name it; without room it goes unsaid."""
     line = msgspec.json.encode({"out": str(out.resolve())}) + b"\n"
-    with suppress(OSError), open(folder / EXPORTS, "ab", opener=_private) as notes:  # noqa: PTH123  # Path has no opener
+    with suppress(OSError), open(folder / EXPORTS, "ab", opener=_private) as notes:  # Path has no opener
         notes.write(line)
 
 
