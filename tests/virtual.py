@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from eyas.errors import BrokenError, NotSentError, StorageError
-from eyas.events import AnyEvent, Corrected, Intent, PromptAdded, SessionOpened, Settled
+from eyas.events import AnyEvent, Corrected, Intent, PromptAdded, Retried, SessionOpened, Settled
 from eyas.journal import Payload
 from eyas.ledger import Money
 from eyas.sim import Action, Reply
@@ -223,6 +223,8 @@ class Watch:
                 self._settled(event)
             case Corrected():
                 self._corrected(event)
+            case Retried():
+                self.verdicts[event.work], self.lost_on[event.work] = Verdict.AGAIN, 0
             case _:
                 pass
 

@@ -9,6 +9,8 @@ from eyas.ledger import Quota
 from eyas.types import FailureKind, Verdict, Work
 
 ANSWERED = (Verdict.DONE, Verdict.PARTIAL)
+MOST_LOST = 3
+"""Attempts at one work whose outcome did not come: after them it has failed, and only `eyas retry` asks again."""
 
 
 @dataclass(slots=True)

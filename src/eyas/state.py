@@ -24,7 +24,7 @@ from eyas.events import (
     Settled,
 )
 from eyas.ledger import Money
-from eyas.standing import ANSWERED, Attempt, DatasetState, ProviderState, WorkState, better, stand
+from eyas.standing import ANSWERED, MOST_LOST, Attempt, DatasetState, ProviderState, WorkState, better, stand
 from eyas.types import STRICT, FailureKind, Label, StopReason, Verdict, Work
 
 __all__ = ["ANSWERED", "Attempt", "DatasetState", "ProviderState", "State", "WorkState", "fold"]
@@ -263,16 +263,18 @@ def _corrected(state: State, event: Corrected) -> None:
     provider = state.providers[attempt.tag]
     provider.cost += change
     provider.name = provider.name or event.provider
-    _owe_again(state, attempt.work)
+    _owe_again(state, attempt.work, written_off=event.written_off)
 
 
-def _owe_again(state: State, work: Work) -> None:
-    """A work that ended as unknown is owed again once no outcome of it is unknown any more."""
+def _owe_again(state: State, work: Work, *, written_off: bool) -> None:
+    """A work that ended as unknown is owed again once all its outcomes are known, if it may be tried and wasted on more."""
     known = state.works.get(work)
-    if known is None or known.verdict is not Verdict.UNKNOWN:
+    if known is None or known.verdict is not Verdict.UNKNOWN or any(a.work == work for a in state.unknown()):
         return
-    if not any(attempt.work == work for attempt in state.unknown()):
-        stand(state.datasets[work.dataset], known, Verdict.AGAIN, known.kind)
+    over = state.waste_limit is not None and state.money.wasted > state.waste_limit
+    wasted = any(attempt.cost for attempt in state.attempts.values() if attempt.work == work)
+    failed = (known.lost >= MOST_LOST and not written_off) or (over and wasted)
+    stand(state.datasets[work.dataset], known, Verdict.FAILED if failed else Verdict.AGAIN, known.kind)
 
 
 def _labelled(state: State, event: Labelled) -> None:
