@@ -6,7 +6,7 @@ OUT ?= demo-run
 
 TRAINERS ?= .venv-trainers
 
-.PHONY: demo test check bench test-trainers clean
+.PHONY: demo test check bench test-trainers simulate crash clean
 .DEFAULT_GOAL := help
 
 help:
@@ -14,6 +14,8 @@ help:
 	@echo "make test    all tests (no network, no key)"
 	@echo "make check   lint and strict types"
 	@echo "make bench   timing figures of this machine"
+	@echo "make simulate   a thousand simulated runs, every promise checked"
+	@echo "make crash   more than 200 crash points of the real binary (root, strace, mkfs.ext4, loop devices)"
 	@echo "make test-trainers   SpecForge and speculators read the rows, a head learns: 1.7 GB, 6 minutes"
 
 $(BIN)/python:
@@ -60,6 +62,12 @@ $(TRAINERS)/.done: trainers/requirements.txt trainers/no-deps.txt
 
 test-trainers: $(VENV)/.demo $(TRAINERS)/.done
 	sh trainers/run.sh $(BIN)/eyas $(TRAINERS)/bin/python
+
+simulate: $(VENV)/.test
+	$(BIN)/python bench/simulate.py
+
+crash: $(VENV)/.test
+	$(BIN)/python bench/crash.py
 
 clean:
 	rm -rf $(VENV) $(TRAINERS) demo-run .pytest_cache .ruff_cache .hypothesis

@@ -131,7 +131,7 @@ def test_what_is_left_out_has_the_designs_defaults() -> None:
         ("usd = 1", "usd = nan", ("budget.usd",)),
         ("usd = 1", "usd = inf", ("budget.usd",)),
         ("usd = 1", "", ("budget.usd: missing", "usd = 100.0")),
-        ("usd = 1", 'usd = 1\nmode = "metered"', ("budget.mode", "strict")),
+        ("usd = 1", 'usd = 1\nmode = "free"', ("budget.mode", "strict")),
         ("usd = 1", 'usd = 1\non_length = "maybe"', ("budget.on_length", "redo")),
         ("usd = 1", "usd = 1\n[limits]\nin_flight = 6000", ("limits.in_flight", "5000")),
         ("usd = 1", "usd = 1\n[limits]\nin_flight = 0", ("limits.in_flight", "1")),

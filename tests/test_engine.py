@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from eyas.config import parse
-from eyas.engine.recover import recovers
+from eyas.engine.recover import doubles, recovers
 from eyas.errors import StorageError
 from eyas.families import Loaded
 from eyas.ledger import nano_dollars
@@ -282,3 +282,19 @@ def test_nothing_is_kept_for_those_who_forbid_it() -> None:
     for wish, asks in (("", True), ("zdr = true", False), ('data_collection = "deny"', False)):
         text = TOML.format(usd=1, quota="", in_flight=1) + f"[providers]\n{wish}\n"
         assert recovers(parse(text, Path("/nowhere/RUN.toml"))) is asks
+
+
+def test_a_generation_is_booked_once(kimi: Loaded) -> None:
+    """A lost attempt and the cached answer that stands for it share a generation: its cost is booked on the answer only."""
+    stage = Stage(kimi)
+    play(simulated(stage, LATE, 1))
+    (answer, lost) = next(
+        (a, b)
+        for a in stage.state.attempts.values()
+        for b in stage.state.attempts.values()
+        if a.answered and a.mark == b.mark and b.id < a.id and not b.answered
+    )
+    lost.generation_id, lost.cost = answer.generation_id, 7
+    stage.state.money = stage.state.money.correct(0, 7)
+    assert doubles(stage.state, answer) == [lost]
+    assert doubles(stage.state, lost) == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import os
 import re
 import tomllib
 from pathlib import Path
@@ -20,6 +21,7 @@ _OURS = frozenset(
     {"model", "models", "messages", "tools", "stream", "max_tokens", "max_completion_tokens", "provider", "n"}
 )
 FROZEN = "# frozen by eyas; relative paths start from "
+_DURABLY = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_DSYNC", 0)
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
@@ -63,10 +65,16 @@ class Target(_Section):
         agreed = cast("dict[str, bool]", info.context or {}).get("insecure_http", False)
         if url.scheme == "http" and url.hostname not in LOOPBACK and not agreed:
             raise ValueError(
-                "http:// would send the key unencrypted: use https:// (http is for this machine only), or agree to it "
-                "with `eyas run --insecure-http`"
+                "http:// would send the key unencrypted: use https://, or agree with `run --insecure-http`"
             )
         return value.rstrip("/")
+
+    @field_validator("extra_headers")
+    @classmethod
+    def _no_key(cls, value: dict[str, str]) -> dict[str, str]:
+        if any(name.lower() == "authorization" for name in value):
+            raise ValueError("the key comes from OPENROUTER_API_KEY or --key-file, never from RUN.toml: remove it here")
+        return value
 
     @field_validator("extra_body")
     @classmethod
@@ -238,12 +246,13 @@ def freeze(config: RunConfig, text: str) -> None:
     path, base = config.dir / "run.toml", config.base.resolve()
     draft = path.with_suffix(".tmp")
     try:
-        draft.write_text(f"{FROZEN}{json.dumps(str(base))}\n{text}", encoding="utf-8")
+        # Durable before it takes the place of the old one: after a power loss it would else be empty.
+        with os.fdopen(os.open(draft, _DURABLY, 0o600), "w", encoding="utf-8") as file:
+            file.write(f"{FROZEN}{json.dumps(str(base))}\n{text}")
         draft.replace(path)
     except OSError as error:
-        raise StorageError(
-            f"{path} cannot be written ({_reason(error)}): free some space, or choose another [run] dir"
-        ) from error
+        why = _reason(error)
+        raise StorageError(f"{path} cannot be written ({why}): free some space, or choose another [run] dir") from error
 
 
 def frozen(folder: Path) -> RunConfig:
@@ -256,9 +265,8 @@ def frozen(folder: Path) -> RunConfig:
     try:
         head, _, text = path.read_text(encoding="utf-8").partition("\n")
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(
-            f"{folder} is no run directory ({_reason(error)}: run.toml): give [run] dir of a RUN.toml"
-        ) from None
+        why = _reason(error)
+        raise UsageError(f"{folder} is no run directory ({why}: run.toml): give [run] dir of a RUN.toml") from None
     if not head.startswith(FROZEN):
         raise UsageError(f"{path} was changed by hand: its first line must name the folder that paths start from")
     # Whoever began the run agreed to its base_url.

@@ -12,6 +12,7 @@ from pydantic import SecretStr
 from eyas.config import RunConfig
 from eyas.engine.inputs import Tokenizer, backend_of
 from eyas.engine.lookup import WAITS, Lookups
+from eyas.engine.recover import doubles
 from eyas.engine.resume import left_open
 from eyas.engine.retry import policy_of
 from eyas.errors import UsageError
@@ -54,6 +55,11 @@ async def reconcile(
             state.apply(event)
             return journal.write(event, payload)
 
+        async def correct(event: Corrected) -> None:
+            await book(event)
+            for double in doubles(state, state.attempt(event.attempt)):
+                await book(Corrected(at=event.at, attempt=double.id, cost=0))
+
         kept = 0
         thinking = {each.name: config.thinking(each.name) for each in config.datasets}
         for attempt, outcome, event in left_open(state, run.store, tokenizer.loaded, policy_of(config), thinking):
@@ -61,7 +67,9 @@ async def reconcile(
             kept += attempt.answered
         before = state.unknown() if key.get_secret_value() else []
         async with HttpTransport() as transport:
-            found = await Lookups(transport, backend_of(config, key), book, wall).settle_all(before, (0.0, *WAITS[:4]))
+            found = await Lookups(transport, backend_of(config, key), correct, wall).settle_all(
+                before, (0.0, *WAITS[:4])
+            )
         cost = sum(attempt.cost or 0 for attempt in before)
         chosen = _chosen(state, run, write_off)
         for attempt in chosen:

@@ -71,6 +71,16 @@ def source_of(headers: Mapping[str, str]) -> str:
     return headers.get("x-openrouter-cache-source-id", "") if hit else ""
 
 
+def doubles(state: State, attempt: Attempt) -> list[Attempt]:
+    """Lost attempts whose generation an answered one stands for: its cost is booked there, and not on them too."""
+    if not attempt.generation_id or not attempt.answered or state.work(attempt.work).numbers < 2:
+        return []
+    others = (other for other in state.attempts.values() if other.id != attempt.id and not other.answered)
+    return [
+        other for other in others if other.generation_id == attempt.generation_id and other.settled and other.cost != 0
+    ]
+
+
 def original(state: State, again: Attempt, source: str) -> Attempt | None:
     """The lost attempt that a cached answer belongs to: the one of that generation, else one without a generation."""
     same = [

@@ -14,7 +14,7 @@ from eyas.engine.admit import Candidate, Pool, Quotas
 from eyas.engine.attempt import Flight, Meter
 from eyas.engine.pace import Pace
 from eyas.engine.quality import Concern
-from eyas.engine.recover import Repeat, lost, original, patience
+from eyas.engine.recover import Repeat, doubles, lost, original, patience
 from eyas.engine.retry import Case, Decision, Effect, Policy, decide
 from eyas.engine.served import Served
 from eyas.events import Alarm, AnyEvent, Corrected, Headers, Settled
@@ -113,6 +113,8 @@ class Books:
         """Book a cost that became known later; awaiting means durable."""
         attempt = self.state.attempt(event.attempt)
         durable = self.emit(event)
+        for double in doubles(self.state, attempt):
+            durable = self.emit(Corrected(at=event.at, attempt=double.id, cost=0))
         if attempt.work in self.held and self.state.work(attempt.work).owed:
             self.pool.put_back(self.held.pop(attempt.work))
         self._watch_bill(attempt.id, attempt.tag, event.cost, attempt.reserved)
