@@ -215,9 +215,8 @@ def load(path: Path, *, insecure_http: bool = False) -> RunConfig:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(
-            f"{path} cannot be read ({_reason(error)}): check the path, or write one as in the README"
-        ) from error
+        why = _reason(error)
+        raise UsageError(f"{path} cannot be read ({why}): check the path, or write one as in the README") from error
     return parse(text, path, insecure_http=insecure_http)
 
 
