@@ -51,7 +51,9 @@ def main():
     for loss in manifest["yield"]["total"]["losses"]:
         print(loss)
     paid, kept = steps["prompts"]["usd"], steps["supervised"]["usd"]
-    print(f"yield {kept / paid:.2%} of ${paid:.4f}; the market billed ${sum(e['billed_nano'] for e in billed.values()) / 1e9:.4f}")
+    print(
+        f"yield {kept / paid:.2%} of ${paid:.4f}; the market billed ${sum(e['billed_nano'] for e in billed.values()) / 1e9:.4f}"
+    )
     sys.exit(0 if kept >= 0.97 * paid else 1)
 
 
