@@ -14,7 +14,7 @@ help:
 	@echo "make test    all tests (no network, no key)"
 	@echo "make check   lint and strict types"
 	@echo "make bench   timing figures of this machine"
-	@echo "make simulate   a thousand simulated runs, every promise checked"
+	@echo "make simulate   a thousand runs in simulated time, and the state machines in full"
 	@echo "make crash   more than 200 crash points of the real binary (root, strace, mkfs.ext4, loop devices)"
 	@echo "make test-trainers   SpecForge and speculators read the rows, a head learns: 1.7 GB, 6 minutes"
 
@@ -65,6 +65,7 @@ test-trainers: $(VENV)/.demo $(TRAINERS)/.done
 
 simulate: $(VENV)/.test
 	$(BIN)/python bench/simulate.py
+	EYAS_FULL=1 $(BIN)/python -m pytest tests/test_ledger_machine.py --timeout 3600
 
 crash: $(VENV)/.test
 	$(BIN)/python bench/crash.py

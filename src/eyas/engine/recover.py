@@ -58,6 +58,9 @@ def repeats(state: State) -> dict[Work, Repeat]:
     found: dict[Work, Repeat] = {}
     for attempt in state.attempts.values():
         settled, known = attempt.settled, state.works.get(attempt.work)
+        repeat = found.get(attempt.work)
+        if repeat and settled and settled.kind is FailureKind.MISSERVED and attempt.mark == repeat.mark:
+            del found[attempt.work]  # it came, and was not what was asked: the cache has nothing better
         if settled is None or known is None or not attempt.mark or not lost(settled.kind, settled.verdict):
             continue
         if known.owed and attempt.id > (known.answer or 0):  # what was lost before an answer came is of no use any more

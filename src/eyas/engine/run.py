@@ -49,6 +49,7 @@ class Engine:
     _looking: set[asyncio.Task[bool]] = field(default_factory=set["asyncio.Task[bool]"])
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
     _aborted: bool = False
+    _settling: int = 0
     _cut: bool = False
     _peak: int = 0
     _ramp: float = 0.0
@@ -171,6 +172,14 @@ class Engine:
         return repeat.mark if repeat and repeat.tag == tag else mark_of(self.books.state.began, work, number)
 
     async def _attempt(self, flight: Flight, body: bytes, durable: Awaitable[None], group: asyncio.TaskGroup) -> None:
+        self._settling += 1  # a session is not over before an outcome is durable: its cost may have to be looked up
+        try:
+            await self._settle(flight, body, durable, group)
+        finally:
+            self._settling -= 1
+            self._wake.set()
+
+    async def _settle(self, flight: Flight, body: bytes, durable: Awaitable[None], group: asyncio.TaskGroup) -> None:
         try:
             try:
                 outcome = await self._outcome(flight, body, durable)
@@ -267,7 +276,7 @@ class Engine:
     def _ended(self, blocked: Blocked) -> StopReason | None:
         """Why the session is over; None while it is not."""
         books = self.books
-        if self.flights:
+        if self.flights or self._settling:
             return None
         if books.stopping is not None:
             return books.stopping
