@@ -26,7 +26,7 @@ class Messages:
     text = True
     cannot = (
         "Token ids and loss mask: a trainer makes its own from the text.",
-        "Reasoning through a trainer's template: Kimi's drops that of a finished answer (0 of 36 answers kept theirs).",
+        "Reasoning through a trainer's template: Kimi's drops that of a finished answer without tool calls (0 of 36 answers kept theirs).",
         "That an answer stopped early: templates close every turn with a stop token that the model did not sample.",
         "What was put right in the ids (label repaired): texts and arguments stand as the API gave them.",
         "A length: --max-length does not shorten these rows.",
