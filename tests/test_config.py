@@ -97,7 +97,7 @@ def test_a_full_run_toml_loads(tmp_path: Path) -> None:
     assert config.providers.ignore == ("fireworks", "baseten")
     assert config.dataset("B4") == Dataset(
         name="B4", source="prompts/b4.jsonl", output_tokens=9, max_tokens=128, thinking=False, temperature=0.6,
-        system="Be brief.", samples=2,
+        system="Be brief.", samples=2, turns="first",
     )  # fmt: skip
     with pytest.raises(UsageError, match="B3, B4"):
         config.dataset("b3")
@@ -113,6 +113,16 @@ def test_what_is_left_out_has_the_designs_defaults() -> None:
     assert read(LEAST.replace("[budget]\nusd = 1", "").replace('"m"', '"m"\nbackend = "sglang"')).budget.usd is None
 
 
+def test_a_total_of_tokens_is_shared_by_weight_after_what_datasets_name_themselves() -> None:
+    """1000 tokens: 400 named by one set, the rest 2 : 1."""
+    sets = "".join(
+        f'[[datasets]]\nname = "{name}"\nsource = "s"\n{more}\n'
+        for name, more in (("B", "output_tokens = 400"), ("C", "weight = 0.5"))
+    )
+    config = read(LEAST.replace("usd = 1", "usd = 1\ntotal_output_tokens = 1000") + sets)
+    assert [config.quota(name) for name in "ABC"] == [400, 400, 200]
+
+
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
@@ -125,6 +135,10 @@ def test_what_is_left_out_has_the_designs_defaults() -> None:
         ('dir = "r"', 'dir = ""', ("run.dir",)),
         ('[[datasets]]\nname = "A"\nsource = "s"', "", ("datasets: missing",)),
         ('source = "s"', "", ("datasets[0].source: missing",)),
+        ("usd = 1", "usd = 1\noutput_tokens = 5\ntotal_output_tokens = 9", ("budget", "not both")),
+        ('source = "s"', 'source = "s"\nfilter = "keep"', ("datasets[0].filter", "keep.py:keep")),
+        ('source = "s"', 'source = "s"\nmap = {roles = "x"}', ("datasets[0].map",)),
+        ('source = "s"', 'source = "s"\nsystem = [{weight = 2}]', ("datasets[0].system", "text or file")),
         ("usd = 1", 'usd = "much"', ("budget.usd", "number")),
         ("usd = 1", "usd = 0", ("budget.usd", "greater than 0")),
         ("usd = 1", "usd = -3", ("budget.usd", "greater than 0")),

@@ -83,7 +83,13 @@ def read_inputs(config: RunConfig, tokenizer: Tokenizer) -> Inputs:
     Raises:
         UsageError: a source cannot be read, or holds no prompt at all.
     """
-    found = load([DatasetSource(each.name, each.source, each.system) for each in config.datasets], config.base)
+    found = load(
+        [
+            DatasetSource(each.name, each.source, each.system if isinstance(each.system, str) else None)
+            for each in config.datasets
+        ],
+        config.base,
+    )
     prompts: list[Prompt] = []
     counts: dict[tuple[str, str], int] = {}
     bad = list(found.quarantined)

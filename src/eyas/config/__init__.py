@@ -5,157 +5,25 @@ from __future__ import annotations
 import difflib
 import json
 import os
-import re
 import tomllib
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast, get_args
-from urllib.parse import urlsplit
+from typing import Annotated, Any, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator, model_validator
+from pydantic import BaseModel, Field, ValidationError, model_validator
 
+from eyas.config.dataset import Dataset, System
+from eyas.config.sections import LOOPBACK, OPENROUTER, Budget, Limits, Providers, Run, Section, Target, Turns
 from eyas.errors import StorageError, UsageError
 
-OPENROUTER = "https://openrouter.ai/api/v1"
-Backend = Literal["openrouter", "openai", "sglang", "vllm", "llamacpp"]
-_OURS = frozenset(
-    {"model", "models", "messages", "tools", "stream", "max_tokens", "max_completion_tokens", "provider", "n"}
-)
+__all__ = [
+    "LOOPBACK", "OPENROUTER", "Budget", "Dataset", "Limits", "Providers", "Run", "RunConfig", "System", "Target", "Turns",
+    "freeze", "frozen", "load", "parse",
+]  # fmt: skip
 FROZEN = "# frozen by eyas; relative paths start from "
 _DURABLY = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_DSYNC", 0)
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Run(_Section):
-    """[run]: where the run lives, and the seed of its order."""
-
-    dir: str = Field(min_length=1)
-    seed: int = 0
-
-
-class Target(_Section):
-    """[target]: the model that answers, and how it is asked."""
-
-    model: str = Field(min_length=1)
-    backend: Backend = "openrouter"
-    base_url: str = OPENROUTER
-    family: str | None = None
-    tokenizer: str | None = None
-    chat_template: str | None = None
-    thinking: bool = True
-    temperature: float | None = Field(default=None, ge=0, le=2)
-    top_p: float | None = Field(default=None, gt=0, le=1)
-    max_tokens: int = Field(default=16384, ge=1)
-    stream: bool = True
-    recover: bool = True
-    extra_body: dict[str, Any] = {}
-    extra_headers: dict[str, str] = {}
-
-    @field_validator("base_url")
-    @classmethod
-    def _safe_url(cls, value: str, info: ValidationInfo) -> str:
-        url = urlsplit(value)
-        if url.scheme not in ("http", "https") or not url.hostname or url.port == 0:
-            raise ValueError("give a full address such as https://openrouter.ai/api/v1")
-        if url.username or url.password or url.query or url.fragment:
-            raise ValueError("give the address alone: a key belongs in OPENROUTER_API_KEY or --key-file")
-        agreed = cast("dict[str, bool]", info.context or {}).get("insecure_http", False)
-        if url.scheme == "http" and url.hostname not in LOOPBACK and not agreed:
-            raise ValueError(
-                "http:// would send the key unencrypted: use https://, or agree with `run --insecure-http`"
-            )
-        return value.rstrip("/")
-
-    @field_validator("extra_headers")
-    @classmethod
-    def _no_key(cls, value: dict[str, str]) -> dict[str, str]:
-        if any(name.lower() == "authorization" for name in value):
-            raise ValueError("the key comes from OPENROUTER_API_KEY or --key-file, never from RUN.toml: remove it here")
-        return value
-
-    @field_validator("extra_body")
-    @classmethod
-    def _not_ours(cls, value: dict[str, Any]) -> dict[str, Any]:
-        taken = sorted(_OURS & set(value))
-        if taken:
-            raise ValueError(f"{', '.join(taken)}: eyas sets these itself, to bound the bill and to choose who answers")
-        return value
-
-
-class Budget(_Section):
-    """[budget]: the dollar cap, the token quota of each dataset, and what may be wasted."""
-
-    usd: float | None = Field(default=None, gt=0, allow_inf_nan=False)
-    output_tokens: int | None = Field(default=None, gt=0)
-    mode: Literal["strict", "metered"] = "strict"
-    keep_from: int = Field(default=64, ge=1)
-    waste: float = Field(default=0.10, ge=0, le=1)
-    on_length: Literal["keep", "drop", "redo"] = "keep"
-
-
-class Providers(BaseModel):
-    """[providers]: which endpoints may serve. Fields of OpenRouter's provider object may stand here as they are."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    precision: Literal["native", "any"] = "native"
-    routing: Literal["pinned", "gateway"] = "pinned"
-    drop_above: float | None = Field(default=None, ge=0, le=1)
-    require_streamed: bool = False
-    only: tuple[str, ...] = ()
-    ignore: tuple[str, ...] = ()
-    order: tuple[str, ...] = ()
-    sort: str | dict[str, Any] | None = "price"
-    allow_fallbacks: bool | None = None
-    require_parameters: bool | None = None
-    data_collection: Literal["allow", "deny"] | None = None
-    zdr: bool | None = None
-    enforce_distillable_text: bool | None = None
-    quantizations: tuple[str, ...] = ()
-    preferred_min_throughput: float | dict[str, float] | None = None
-    preferred_max_latency: float | dict[str, float] | None = None
-    max_price: dict[str, float] | None = None
-    options: dict[str, Any] | None = None
-
-
-class Limits(_Section):
-    """[limits]: how many requests may fly, and how long each part of one may take (seconds)."""
-
-    in_flight: int = Field(default=2000, ge=1, le=5000)
-    connects_per_second: int = Field(default=300, ge=1)
-    connect_seconds: float = Field(default=30, gt=0)
-    headers_seconds: float = Field(default=300, gt=0)
-    silence_seconds: float = Field(default=240, gt=0)
-    total_seconds: float = Field(default=7200, gt=0)
-    draft_seconds: float = Field(default=3, gt=0)
-
-
-class Dataset(_Section):
-    """[[datasets]]: one prompt set; what is set here goes before [target] and [budget]."""
-
-    name: str
-    source: str = Field(min_length=1)
-    output_tokens: int | None = Field(default=None, gt=0)
-    max_tokens: int | None = Field(default=None, ge=1)
-    thinking: bool | None = None
-    temperature: float | None = Field(default=None, ge=0, le=2)
-    top_p: float | None = Field(default=None, gt=0, le=1)
-    system: str | None = None
-    samples: int = Field(default=1, ge=1)
-    turns: Literal["first"] = "first"
-
-    @field_validator("name")
-    @classmethod
-    def _plain(cls, value: str) -> str:
-        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", value) or ".." in value:
-            raise ValueError("use letters, digits, '.', '_' and '-' (64 at most, a letter or digit first)")
-        return value
-
-
-class RunConfig(_Section):
+class RunConfig(Section):
     """A whole RUN.toml. `base` is the folder that relative paths start from."""
 
     run: Run
@@ -174,6 +42,11 @@ class RunConfig(_Section):
             raise ValueError(f"datasets: the name {double[0]!r} stands twice (case does not count): rename one")
         if self.target.backend == "openrouter" and self.budget.usd is None:
             raise ValueError("budget.usd: missing: give the most that this run may spend, for example usd = 100.0")
+        given = sum(each.output_tokens or 0 for each in self.datasets)
+        if self.budget.total_output_tokens is not None and self.budget.total_output_tokens <= given:
+            raise ValueError(
+                f"budget.total_output_tokens: the datasets name {given} tokens of their own already: raise it or drop it"
+            )
         return self
 
     @property
@@ -203,7 +76,12 @@ class RunConfig(_Section):
 
     def quota(self, name: str) -> int | None:
         """Output tokens wanted in that dataset; None: an answer to every prompt."""
-        return self.dataset(name).output_tokens or self.budget.output_tokens
+        own = self.dataset(name).output_tokens
+        if own or self.budget.total_output_tokens is None:
+            return own or self.budget.output_tokens
+        sharing = [each for each in self.datasets if each.output_tokens is None]
+        left = self.budget.total_output_tokens - sum(each.output_tokens or 0 for each in self.datasets)
+        return round(left * self.dataset(name).weight / sum(each.weight for each in sharing))
 
 
 def load(path: Path, *, insecure_http: bool = False) -> RunConfig:
