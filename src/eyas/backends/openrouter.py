@@ -95,6 +95,14 @@ class OpenRouter:
         """Ask for the official name and slug of every provider."""
         return Request("GET", f"{self.base_url}/providers", self._headers())
 
+    def about_key(self) -> Request:
+        """Ask for the key's own limit and use."""
+        return Request("GET", f"{self.base_url}/key", self._headers())
+
+    def credits(self) -> Request:
+        """Ask for the account's balance; only a management key is told."""
+        return Request("GET", f"{self.base_url}/credits", self._headers())
+
     def generation(self, generation_id: str) -> Request:
         """Ask what became of a generation."""
         return Request("GET", f"{self.base_url}/generation?id={quote(generation_id, safe='')}", self._headers())

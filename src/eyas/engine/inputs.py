@@ -126,16 +126,21 @@ async def list_endpoints(config: RunConfig, backend: OpenRouter, transport: Tran
     Raises:
         UsageError: the API does not know the model; KeyOrCreditsError: the key is refused; ApiError: no list came.
     """
-    data = await _list("the endpoint list", backend, transport, backend.endpoints())
+    data = await ask("the endpoint list", backend, transport, backend.endpoints())
     try:
-        slugs = catalog.slugs(await _list("the provider list", backend, transport, backend.providers()))
+        slugs = catalog.slugs(await ask("the provider list", backend, transport, backend.providers()))
     except EyasError:
         slugs = {}  # tags say the same but for a few names
     listing = catalog.endpoints(config.target.model, data, slugs)
     return Offer(verdicts(listing.endpoints, config.providers), listing.unpriced)
 
 
-async def _list(what: str, backend: OpenRouter, transport: Transport, request: Request) -> Any:
+async def ask(what: str, backend: OpenRouter, transport: Transport, request: Request) -> Any:
+    """The `data` of what a GET brings; `what` names it in errors.
+
+    Raises:
+        KeyOrCreditsError, UsageError, ApiError: as `OpenRouter.read_list` does, and ApiError where nothing answers.
+    """
     try:
         answer = await fetch(transport, request, _DEADLINES)
     except ApiError:
