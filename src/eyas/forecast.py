@@ -73,16 +73,21 @@ class Lengths:
             width, mean, square = widths[index], means[index + 1], squares[index + 1]
             means[index] = hazard * width / 2 + (1 - hazard) * (width + mean)
             squares[index] = hazard * width**2 / 3 + (1 - hazard) * (width**2 + 2 * width * mean + square)
-        return Residuals(self, means, squares)
+        beyond = list(accumulate(reversed(self._deaths)))[::-1]
+        return Residuals(self, means, squares, beyond)
 
 
 @dataclass(frozen=True, slots=True)
 class Residuals:
-    """What is still to come of one dataset's answers: by bin its mean in tokens, and the mean of its square."""
+    """What is still to come of one dataset's answers: by bin its mean in tokens, and the mean of its square.
+
+    `beyond`: answers that are known to have ended in that bin or a later one.
+    """
 
     lengths: Lengths
     means: list[float]
     squares: list[float]
+    beyond: list[int]
 
     @property
     def fresh(self) -> float:
@@ -97,6 +102,10 @@ class Residuals:
         """Variance of the tokens to come of an answer that has `tokens` so far."""
         index = self.lengths.bin(tokens)
         return max(0.0, self.squares[index] - self.means[index] ** 2)
+
+    def doubt(self, tokens: int) -> float:
+        """Standard error of `left`: what is not known of the mean itself, which all answers in flight share."""
+        return math.sqrt(self.spread(tokens) / max(1, self.beyond[self.lengths.bin(tokens)]))
 
     @property
     def caution(self) -> float:

@@ -20,6 +20,10 @@ from eyas.state import State
 from eyas.types import Prompt, Work
 
 
+DEVIATIONS = 2.0
+"""Standard deviations of what flies that a quota leaves room for: an answer begun too many cannot be taken back."""
+
+
 class Candidate(NamedTuple):
     """A work, its prompt, and what our count of the prompt is."""
 
@@ -82,6 +86,8 @@ class Quotas:
     lengths: dict[str, Lengths]
     residuals: dict[str, Residuals] = field(default_factory=dict[str, Residuals])
     coming: dict[str, float] = field(default_factory=dict[str, float])
+    variance: dict[str, float] = field(default_factory=dict[str, float])
+    doubt: dict[str, float] = field(default_factory=dict[str, float])
     flying: dict[str, int] = field(default_factory=dict[str, int])
 
     def refresh(self, in_flight: Mapping[str, Iterable[int]]) -> None:
@@ -90,16 +96,22 @@ class Quotas:
             so_far = list(in_flight.get(name, ()))
             self.residuals[name] = lengths.residuals(so_far)
             self.coming[name] = self.residuals[name].coming(so_far)
+            self.variance[name] = sum(map(self.residuals[name].spread, so_far))
+            self.doubt[name] = sum(map(self.residuals[name].doubt, so_far))
             self.flying[name] = len(so_far)
 
     def admits(self, dataset: str) -> bool:
         """Whether one more answer of that dataset is wanted."""
-        coming = self.coming.get(dataset, 0.0) if self.flying.get(dataset) else 0.0
+        coming = 0.0
+        if self.flying.get(dataset):
+            coming = self.coming[dataset] + DEVIATIONS * math.hypot(math.sqrt(self.variance[dataset]), self.doubt[dataset])
         return self.state.datasets[dataset].quota.admits(coming, self.residuals[dataset].fresh)
 
     def started(self, dataset: str) -> None:
         """One more flies."""
         self.coming[dataset] = self.coming.get(dataset, 0.0) + self.residuals[dataset].fresh
+        self.variance[dataset] = self.variance.get(dataset, 0.0) + self.residuals[dataset].spread(0)
+        self.doubt[dataset] = self.doubt.get(dataset, 0.0) + self.residuals[dataset].doubt(0)
         self.flying[dataset] = self.flying.get(dataset, 0) + 1
 
 
@@ -122,6 +134,11 @@ class Pool:
         for place, candidate in enumerate(candidates):
             pool.fresh.setdefault(candidate.work.dataset, deque()).append((place, candidate))
         return pool
+
+    @property
+    def size(self) -> int:
+        """How many works wait."""
+        return len(self.again) + sum(map(len, self.fresh.values()))
 
     def put_back(self, candidate: Candidate, avoid: str = "") -> None:
         """Ask it again, before any fresh one; not on the route `avoid` if there is another."""
