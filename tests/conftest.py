@@ -8,12 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from eyas.errors import UsageError
 from eyas.families import Loaded, by_name
 from eyas.types import Completion, Finish, Pieces, Prompt, Record, ToolCall, Usage, Work
 from eyas.vocab import write_kimi_vocabulary
 
+# How fast a machine is proves nothing: no test fails for the time that it takes.
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
 RECORDED = Path(__file__).parent / "data" / "recorded"
 
 

@@ -95,6 +95,14 @@ class OpenRouter:
         """Ask for the official name and slug of every provider."""
         return Request("GET", f"{self.base_url}/providers", self._headers())
 
+    def no_retention(self) -> Request:
+        """Ask which endpoints, of all models, keep no prompt."""
+        return Request("GET", f"{self.base_url}/endpoints/zdr", self._headers())
+
+    def distillable(self) -> Request:
+        """Ask for the models whose authors allow distillation."""
+        return Request("GET", f"{self.base_url}/models?distillable=true", self._headers())
+
     def about_key(self) -> Request:
         """Ask for the key's own limit and use."""
         return Request("GET", f"{self.base_url}/key", self._headers())

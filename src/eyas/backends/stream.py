@@ -11,10 +11,8 @@ import msgspec
 
 from eyas.backends import errors as wire_errors
 from eyas.backends.chunk import Choice, Detail, Tool, decode, token_bytes, usage_of
+from eyas.backends.lines import MOST_HELD, Block, Lines
 from eyas.types import Billed, Completion, DraftText, Failure, FailureKind, Finish, Outcome, Pieces, ToolCall, Usage
-
-MOST_LINE = 16 * 1024 * 1024
-"""A line above this many bytes is garbage, not an event."""
 
 
 class _Call:
@@ -42,9 +40,9 @@ class Stream:
         self.error: Any = None
         self.done = False
         self.tokens = 0
-        self._buffer = b""
-        self._data: list[bytes] = []
-        self._json: list[bytes] = []
+        self._lines = Lines()
+        self._data = Block()
+        self._json = Block()
         self._events = 0
         self._garbage = ""
         self._reasoning: list[str] = []
@@ -55,38 +53,38 @@ class Stream:
 
     def feed(self, data: bytes) -> None:
         """Take the next bytes, cut anywhere."""
-        lines = (self._buffer + data).split(b"\n")
-        self._buffer = lines.pop()
-        for line in lines:
-            self._line(line.rstrip(b"\r"))
-        if len(self._buffer) > MOST_LINE:
-            self._garbage, self._buffer = f"a line of over {MOST_LINE} bytes", b""
+        for line in self._lines.feed(data):
+            self._line(line)
+        if self._lines.overlong or self._data.overlong:
+            self._garbage = self._garbage or f"a line or an event of over {MOST_HELD} bytes"
 
     def end(self) -> None:
         """No more bytes will come."""
-        rest, self._buffer = self._buffer, b""
+        rest = self._lines.end()
         if rest:
-            self._line(rest.rstrip(b"\r"))
+            self._line(rest)
         self._event()
-        body = b"\n".join(self._json).strip()
+        body = self._json.take().strip()
+        if self._json.overlong and not self._events:
+            self._garbage = self._garbage or f"a body of over {MOST_HELD} bytes"
         if body and not self._events:
             self._take(body, whole=True)
             self.done = self.error is None and not self._garbage
 
     def _line(self, line: bytes) -> None:
         if line.startswith(b"data:"):
-            self._data.append(line[6:] if line[5:6] == b" " else line[5:])
+            self._data.add(line[6:] if line[5:6] == b" " else line[5:])
         elif not line:
             self._event()
             if self._json:
-                self._json.append(line)
-        elif line[:1] != b":" and not line.startswith((b"event:", b"id:", b"retry:")):
-            self._json.append(line)
+                self._json.add(line)
+        elif line[:1] != b":" and not line.startswith((b"event:", b"id:", b"retry:")) and not self._events:
+            self._json.add(line)
 
     def _event(self) -> None:
         if not self._data:
             return
-        data, self._data = (self._data[0] if len(self._data) == 1 else b"\n".join(self._data)), []
+        data = self._data.take()
         self._events += 1
         if data.strip() == b"[DONE]":
             self.done = True
