@@ -135,7 +135,7 @@ def test_again_it_finishes_what_was_broken_off(folder: Path) -> None:
 
 def test_a_reader_in_the_way_is_told_of(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """While another process reads the old pages they cannot go: exit with a sentence, and the next call ends it."""
-    monkeypatch.setattr("eyas.journal.PRAGMAS", ("journal_mode=WAL", "synchronous=FULL", "busy_timeout=50"))
+    monkeypatch.setattr("eyas.journal.write.PRAGMAS", ("journal_mode=WAL", "synchronous=FULL", "busy_timeout=50"))
     with contextlib.closing(Store(folder)) as reader:
         reading = reader.events()
         next(reading)

@@ -212,6 +212,16 @@ def test_a_damaged_text_is_an_error_with_a_remedy(tmp_path: Path, damage: str) -
         store.payload(3)
 
 
+def test_a_journal_killed_while_it_was_made_holds_no_events(tmp_path: Path) -> None:
+    """A kill between the making of the file and that of its tables is a run that never began, for readers too."""
+    (tmp_path / NAME).touch()
+    run = Run(tmp_path)
+    assert run.state.sessions == 0
+    run.close()
+    Journal(tmp_path).close()
+    assert list(Store(tmp_path).events()) == []
+
+
 def test_garbage_instead_of_a_journal_is_a_storage_error(tmp_path: Path) -> None:
     """A missing file, a file that is no database, an event that is no event: each says what to do."""
     with pytest.raises(UsageError, match="holds no run"):

@@ -1,9 +1,6 @@
-"""The run's only truth: append-only events in SQLite (WAL, synchronous=FULL), one writer thread.
+"""Writes the journal: one thread that commits whatever waits, in one transaction, with no fixed window.
 
-Events are small and stand in a table of their own; the text that belongs to them (prompt, request body, answer) stands
-apart, compressed, so that a resume reads keys only. The writer commits whatever waits, in one transaction, with no fixed
-window: at one write a commit takes one fsync, at 500 a second dozens share one. Drafts of answers in flight are kept
-beside the events and go when their attempt settles.
+At one write a commit takes one fsync, at 500 a second dozens share one.
 """
 
 from __future__ import annotations
@@ -15,29 +12,19 @@ import queue
 import sqlite3
 import threading
 import zlib
-from collections.abc import Awaitable, Generator, Iterable, Iterator
+from collections.abc import Awaitable, Iterable
 from pathlib import Path
-from typing import Any, Protocol
-from urllib.parse import quote
+from typing import Protocol
 
 import msgspec
 import zstandard
 
-from eyas.errors import StorageError, UsageError
+from eyas.errors import StorageError
 from eyas.events import AnyEvent, Settled
+from eyas.journal.database import DISK_HELP, NAME, PRAGMAS, SCHEMA, connect, storage
 from eyas.types import DraftText
 
-NAME = "journal.db"
-SCHEMA = """
-CREATE TABLE IF NOT EXISTS events (seq INTEGER PRIMARY KEY, data TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS payloads (seq INTEGER PRIMARY KEY, size INTEGER NOT NULL, crc INTEGER NOT NULL, data BLOB NOT NULL);
-CREATE TABLE IF NOT EXISTS drafts (attempt INTEGER, part INTEGER, size INTEGER NOT NULL, crc INTEGER NOT NULL,
-    data BLOB NOT NULL, PRIMARY KEY (attempt, part)) WITHOUT ROWID;
-PRAGMA user_version = 1;
-"""
-PRAGMAS = ("journal_mode=WAL", "synchronous=FULL", "wal_autocheckpoint=4000", "busy_timeout=10000")
 MOST_A_COMMIT = 2000
-_DISK_HELP = "free some disk space or check the disk, then run the same command again: what was acknowledged is safe"
 
 Payload = msgspec.Struct | bytes | None
 
@@ -73,7 +60,7 @@ class Journal:
         self._failure: StorageError | None = None
         with storage(self.path):
             os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
-            self._db = _connect(str(self.path), PRAGMAS)
+            self._db = connect(str(self.path), PRAGMAS)
         with storage(self.path, self._db):
             self._db.executescript(SCHEMA)
             self._seq = int(self._db.execute("SELECT coalesce(max(seq), 0) FROM events").fetchone()[0])
@@ -135,7 +122,7 @@ class Journal:
                 try:
                     self._commit(batch, compressor)
                 except Exception as error:  # noqa: BLE001  # whatever it is: those who wait must hear of it
-                    self._failure = StorageError(f"{self.path}: {error}; {_DISK_HELP}")
+                    self._failure = StorageError(f"{self.path}: {error}; {DISK_HELP}")
             if self._loop is not None and batch:
                 with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
                     self._loop.call_soon_threadsafe(_resolve, batch, self._failure)
@@ -212,86 +199,3 @@ def _resolve(batch: list[_Item], failure: StorageError | None) -> None:
 def _seen(future: asyncio.Future[None]) -> None:
     if not future.cancelled():
         future.exception()
-
-
-class Store:
-    """Read access to a journal, also while another process writes it."""
-
-    def __init__(self, folder: Path) -> None:
-        """Open the journal of a run directory for reading.
-
-        Raises:
-            UsageError: there is none.
-            StorageError: it cannot be read.
-        """
-        self.path = folder / NAME
-        if not self.path.exists():
-            raise UsageError(
-                f"{folder} holds no run: there is no {NAME} in it; give the directory named in RUN.toml as [run] dir"
-            )
-        self._decode_event = msgspec.json.Decoder(AnyEvent).decode
-        self._decompress = zstandard.ZstdDecompressor().decompress
-        with storage(self.path):
-            self._db = _connect(f"file:{quote(str(self.path))}?mode=ro", ("busy_timeout=10000",))
-
-    def events(self, after: int = 0) -> Iterator[tuple[int, AnyEvent]]:
-        """(sequence number, event) of all events after that number, in order."""
-        with storage(self.path):
-            for seq, data in self._db.execute("SELECT seq, data FROM events WHERE seq > ? ORDER BY seq", (after,)):
-                yield seq, self._decode_event(data)
-
-    def payload(self, seq: int) -> bytes:
-        """The text of that event, as it was written.
-
-        Raises:
-            StorageError: it is missing or damaged.
-        """
-        with storage(self.path):
-            row = self._db.execute("SELECT size, crc, data FROM payloads WHERE seq = ?", (seq,)).fetchone()
-        if row is None:
-            raise StorageError(f"{self.path}: the text of event {seq} is missing; restore the file from a copy")
-        return self._unpack(row, f"event {seq}")
-
-    def drafts(self, attempt: int) -> list[DraftText]:
-        """What was kept of an answer that never settled, in order."""
-        with storage(self.path):
-            rows = self._db.execute(
-                "SELECT size, crc, data FROM drafts WHERE attempt = ? ORDER BY part", (attempt,)
-            ).fetchall()
-        return [msgspec.json.decode(self._unpack(row, f"a draft of attempt {attempt}"), type=DraftText) for row in rows]
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._db.close()
-
-    def _unpack(self, row: Any, what: str) -> bytes:
-        size, crc, data = row
-        try:
-            raw: bytes = self._decompress(data, max_output_size=size)
-        except zstandard.ZstdError as error:
-            raise StorageError(f"{self.path}: {what} is damaged ({error}); restore the file from a copy") from None
-        if len(raw) != size or zlib.crc32(raw) != crc:
-            raise StorageError(f"{self.path}: {what} is damaged (length or checksum); restore the file from a copy")
-        return raw
-
-
-def _connect(path: str, pragmas: tuple[str, ...]) -> sqlite3.Connection:
-    db = sqlite3.connect(path, uri=path.startswith("file:"), isolation_level=None, check_same_thread=False)
-    try:
-        for pragma in pragmas:
-            db.execute(f"PRAGMA {pragma}").fetchall()
-    except sqlite3.Error:
-        db.close()
-        raise
-    return db
-
-
-@contextlib.contextmanager
-def storage(path: Path, db: sqlite3.Connection | None = None) -> Generator[None]:
-    """Translate what SQLite and the file system raise, once; `db` is closed then."""
-    try:
-        yield
-    except (sqlite3.Error, OSError, msgspec.DecodeError) as error:
-        if db is not None:
-            db.close()
-        raise StorageError(f"{path}: {error}; {_DISK_HELP}") from error

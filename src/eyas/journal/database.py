@@ -1,0 +1,46 @@
+"""The file itself: its tables, how it is opened, and what its failures mean."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import Generator
+from pathlib import Path
+
+import msgspec
+
+from eyas.errors import StorageError
+
+NAME = "journal.db"
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS events (seq INTEGER PRIMARY KEY, data TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS payloads (seq INTEGER PRIMARY KEY, size INTEGER NOT NULL, crc INTEGER NOT NULL, data BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS drafts (attempt INTEGER, part INTEGER, size INTEGER NOT NULL, crc INTEGER NOT NULL,
+    data BLOB NOT NULL, PRIMARY KEY (attempt, part)) WITHOUT ROWID;
+PRAGMA user_version = 1;
+"""
+PRAGMAS = ("journal_mode=WAL", "synchronous=FULL", "wal_autocheckpoint=4000", "busy_timeout=10000")
+DISK_HELP = "free some disk space or check the disk, then run the same command again: what was acknowledged is safe"
+
+
+def connect(path: str, pragmas: tuple[str, ...]) -> sqlite3.Connection:
+    """Open it, by a path or a file: URI; every statement is its own transaction unless BEGIN says otherwise."""
+    db = sqlite3.connect(path, uri=path.startswith("file:"), isolation_level=None, check_same_thread=False)
+    try:
+        for pragma in pragmas:
+            db.execute(f"PRAGMA {pragma}").fetchall()
+    except sqlite3.Error:
+        db.close()
+        raise
+    return db
+
+
+@contextlib.contextmanager
+def storage(path: Path, db: sqlite3.Connection | None = None) -> Generator[None]:
+    """Translate what SQLite and the file system raise, once; `db` is closed then."""
+    try:
+        yield
+    except (sqlite3.Error, OSError, msgspec.DecodeError) as error:
+        if db is not None:
+            db.close()
+        raise StorageError(f"{path}: {error}; {DISK_HELP}") from error
