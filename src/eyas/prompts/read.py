@@ -1,266 +1,162 @@
 """Reads any source as a stream of rows: a bad row is named and passed over, a bad file stops the reading.
 
-The format is told from the content, since suffixes lie: BFCL's `.json` files are JSON Lines. A further format is a reader
-and its line in `_READERS`.
+The format is told from the content (`source/formats.py`), since suffixes lie. A further format of text is a reader and its
+line in `_text`; one of columns has its reader in `source/columns.py`.
 """
 
 from __future__ import annotations
 
-import gzip
-import io
-import re
-import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import closing, suppress
 from itertools import chain
 from pathlib import Path
-from typing import Any, cast
-
-import msgspec
 
 from eyas.errors import UsageError
+from eyas.prompts.source.arrays import elements, holder
+from eyas.prompts.source.columns import columns
+from eyas.prompts.source.formats import BOM, HEAD, Text, columns_of, foreign, tell
+from eyas.prompts.source.hub import SCHEME, hub_rows
+from eyas.prompts.source.lines import BLANK, json_lines
+from eyas.prompts.source.opened import Opened, first, within
+from eyas.prompts.source.places import Place, places
+from eyas.prompts.source.row import (
+    MAX_DEPTH,
+    MAX_ROW,
+    TEXT_PREFIX,
+    TOO_LONG,
+    BadRow,
+    BrokenSource,
+    Row,
+    Rows,
+    decode,
+    json_row,
+    prefix,
+)
+from eyas.prompts.source.tables import table
+from eyas.prompts.source.unpack import Packing, packing_of, unpacked
 
-MAX_DEPTH = 100
-"""Levels of nesting that a row may have: far below the recursion limit of whatever encodes it later."""
-
-TEXT_PREFIX = 200
-"""Characters of a bad row that are kept to recognise it by."""
-
-_CHUNK = 1 << 20
-_HEAD = 1 << 16
-_BOM = b"\xef\xbb\xbf"
-_GZIP = b"\x1f\x8b"
-_BLANK = b" \t\r\n"
-
-_FOREIGN = {
-    b"PAR1": "Parquet",
-    b"ARROW1": "Arrow",
-    b"\x28\xb5\x2f\xfd": "Zstandard",
-    b"\xfd7zXZ": "xz",
-    b"BZh": "bzip2",
-    b"PK\x03\x04": "zip",
-    b"\xff\xfe": "UTF-16",
-    b"\xfe\xff": "UTF-16",
-}
-_ARRAY_START = re.compile(rb'\[\s*[\[{"\]\-0-9tfn]')
-_MARK = re.compile(rb'\\.|["\[\]{},]', re.DOTALL)
-_STEP = {b"[": 1, b"{": 1, b"]": -1, b"}": -1, b",": 0}
+__all__ = ["MAX_DEPTH", "MAX_ROW", "TEXT_PREFIX", "BadRow", "Row", "decode", "rows"]
 
 
-class Row(msgspec.Struct, frozen=True):
-    """A row as it stands in its file. `line` is 1-based; in a JSON array it is the element's number."""
-
-    data: dict[str, Any]
-    file: str
-    line: int
-
-
-class BadRow(msgspec.Struct, frozen=True):
-    """A row that cannot be used, why and what to do about it, and the first characters of its text."""
-
-    file: str
-    line: int
-    reason: str
-    text: str
-
-
-class _BrokenError(Exception):
-    """The bytes of a file end or change where they must not; the message is the reason."""
-
-
-def rows(source: str | Path, base: Path) -> Iterator[Row | BadRow]:
-    """Reads JSON Lines or a JSON array of objects, plain or gzip, in memory bounded by the longest row.
+def rows(source: str | Path, base: Path) -> Rows:
+    """Reads a source in memory bounded by its longest row.
 
     Args:
-        source: the file, as the user named it; rows carry this name.
+        source: as the user named it: a file, a folder, a pattern, `-` for standard input, or `hub:org/name@revision:split`.
+            A file is JSON Lines, JSON, CSV, Parquet or Arrow; one of text may be packed by gzip, Zstandard, xz or bzip2.
         base: the folder that a relative `source` starts from.
 
     Raises:
-        UsageError: the file is missing, unreadable, empty, in another format or breaks off; rows that were read before
-            it broke have been given.
+        UsageError: there is no such source, nothing in it can be read, or it breaks off; rows that were read before it
+            broke have been given.
     """
-    path = base / (Path(source).expanduser() if str(source).startswith("~/") else Path(source))
+    named = str(source)
     count = 0
-    with _open(path, source, base) as file:
-        try:
-            for row in _parse(file, str(source)):
-                count += 1
-                yield row
-        except OSError as error:
-            raise UsageError(f"{source}: cannot be read on ({error}): copy it to a sound disk") from error
-        except _BrokenError as error:
-            raise UsageError(f"{source}: {error} ({count} rows were read before that)") from error
+    parts = iter([(named, hub_rows(named))]) if named.startswith(SCHEME) else _parts(places(named, base))
+    for name, part in parts:
+        for row in _counted(part, name):
+            count += 1
+            yield row
     if not count:
         raise UsageError(f"{source}: holds no rows: write one JSON object a line, or take the set out of the run")
 
 
-def decode(raw: bytes | str) -> Any:
-    """Decodes strict JSON: no NaN or Infinity, no lone surrogates, at most `MAX_DEPTH` levels.
+def _parts(files: list[Place]) -> Iterator[tuple[str, Rows]]:
+    for place in files:
+        yield place.name, _file(place)
 
-    Raises:
-        ValueError: the text is not that; the message says where.
-    """
+
+def _counted(part: Rows, name: str) -> Rows:
+    """The rows of a file; an error says how many of its rows were read."""
+    count = 0
     try:
-        value = msgspec.json.decode(raw)
-    except RecursionError:
-        raise ValueError(f"it nests deeper than {MAX_DEPTH} levels") from None
-    if _too_deep(value):
-        raise ValueError(f"it nests deeper than {MAX_DEPTH} levels")
-    return value
+        for row in part:
+            count += 1
+            yield row
+    except OSError as error:
+        raise UsageError(f"{name}: cannot be read on ({error}): copy it to a sound disk") from error
+    except BrokenSource as error:
+        raise UsageError(f"{name}: {error} ({count} rows were read before that)") from error
 
 
-def _open(path: Path, source: str | Path, base: Path) -> io.BufferedReader:
-    try:
-        return path.open("rb")
-    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
-        raise UsageError(
-            f"{source}: cannot be read ({error}): name one JSON or JSON Lines file, absolute or relative to {base}"
-        ) from error
+def _file(place: Place) -> Rows:
+    with place.open() as file, closing(Opened(file)) as opened:
+        head, _, _ = first(opened.chunks(), 16)
+        kind = columns_of(head)
+        if kind:
+            yield from columns(opened.seekable(), place.name, kind)
+        else:
+            yield from _text(opened, packing_of(head), place.name)
 
 
-def _parse(file: io.BufferedReader, name: str) -> Iterator[Row | BadRow]:
-    packed = file.peek(len(_GZIP)).startswith(_GZIP)
-    head, chunks = _peek(_chunks(gzip.GzipFile(fileobj=file) if packed else file))
-    head = head.removeprefix(_BOM)
-    foreign = next((known for magic, known in _FOREIGN.items() if head.startswith(magic)), None)
-    if foreign:
-        raise _BrokenError(f"is {foreign}, which is not read: convert it to JSON Lines in UTF-8")
-    return _READERS[_format(head)](chain([head], chunks), name)
-
-
-def _row(raw: bytes, file: str, line: int) -> Row | BadRow:
-    try:
-        data = decode(raw)
-    except ValueError as error:
-        reason = f"it is not valid JSON in UTF-8 ({error}): correct this row or remove it"
+def _text(opened: Opened, packing: Packing | None, name: str) -> Rows:
+    head, rest, whole = first(_chunks(opened, packing), HEAD)
+    _refuse(head, packing)
+    head = head.removeprefix(BOM)
+    told = tell(head, name, whole=whole)
+    if told.text is Text.OBJECT:
+        yield from _object(opened, packing, name)
+        return
+    opened.forget()
+    chunks = chain([head], rest)
+    if told.text is Text.TABLE:
+        yield from table(chunks, name, told.delimiter)
+    elif told.text is Text.ARRAY:
+        yield from elements(chunks, name)
     else:
-        if isinstance(data, dict):
-            return Row(cast("dict[str, Any]", data), file, line)
-        reason = "it is valid JSON but not an object: write one object with named columns a row"
-    return BadRow(file, line, reason, raw[: 4 * TEXT_PREFIX].decode(errors="replace")[:TEXT_PREFIX])
+        yield from json_lines(chunks, name)
 
 
-def _too_deep(value: Any) -> bool:
-    level: list[Any] = [value]
-    for _ in range(MAX_DEPTH):
-        level = [child for node in level for child in _children(node) if isinstance(child, dict | list)]
-        if not level:
-            return False
-    return True
+def _chunks(opened: Opened, packing: Packing | None) -> Iterator[bytes]:
+    return unpacked(opened.chunks(), packing) if packing else opened.chunks()
 
 
-def _children(node: Any) -> list[Any]:
-    if isinstance(node, dict):
-        return list(cast("dict[str, Any]", node).values())
-    return cast("list[Any]", node) if isinstance(node, list) else []
+def _refuse(head: bytes, packing: Packing | None) -> None:
+    if reason := foreign(head):
+        raise BrokenSource(f"is {reason}")
+    if not packing:
+        return
+    if kind := columns_of(head):
+        raise BrokenSource(f"is {kind.value} packed by {packing.name}, and columns are read from any place: unpack it")
+    if again := packing_of(head):
+        raise BrokenSource(f"is packed twice, by {again.name} and {packing.name}: unpack it once")
 
 
-def _chunks(stream: io.BufferedReader | gzip.GzipFile) -> Iterator[bytes]:
-    try:
-        # read1 hands out what precedes a break; read would lose it.
-        while chunk := stream.read1(_CHUNK):
-            yield chunk
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise _BrokenError(
-            f"its gzip data break off or are damaged ({error}): fetch or write the file again"
-        ) from error
+def _object(opened: Opened, packing: Packing | None, name: str) -> Rows:
+    """Rows of a text that starts with an object: those under one of its keys, itself, or lines after all."""
+    opened.seekable()
+    head, rest, _ = first(_unmarked(opened, packing), HEAD)
+    one_line = not head.strip(BLANK).partition(b"\n")[2]
+    found = holder(_until_break(chain([head], rest)), one_line=one_line)
+    if found.key is not None:
+        yield from elements(_unmarked(opened, packing), f"{name}#{found.key}", found.member)
+        return
+    chunks = _unmarked(opened, packing)
+    if one_line:
+        yield from json_lines(chunks, name)
+    elif found.several:
+        raise BrokenSource("holds several JSON values over several lines each: put each on one line (jq -c . FILE)")
+    else:
+        yield from _whole(chunks, name)
 
 
-def _peek(chunks: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
-    """Gives the first `_HEAD` bytes or more, and the rest; a break within the head is raised after the head is used."""
-    head = b""
-    try:
-        while len(head) < _HEAD and (chunk := next(chunks, b"")):
-            head += chunk
-    except _BrokenError as error:
-        return head, _raising(error)
-    return head, chunks
+def _whole(chunks: Iterator[bytes], name: str) -> Rows:
+    """An object over several lines that is one row; if it is not, its lines are, one by one."""
+    raw = b"".join(within(chunks, MAX_ROW + 1))
+    if len(raw) > MAX_ROW:
+        yield BadRow(name, 1, TOO_LONG, prefix(raw))
+        return
+    row = json_row(raw, name, 1)
+    yield from [row] if isinstance(row, Row) else json_lines(iter([raw]), name)
 
 
-def _raising(error: Exception) -> Iterator[bytes]:
-    yield b""
-    raise error
+def _unmarked(opened: Opened, packing: Packing | None) -> Iterator[bytes]:
+    """The text from its start, without byte order mark."""
+    head, rest, _ = first(_chunks(opened, packing), len(BOM))
+    return chain([head.removeprefix(BOM)], rest)
 
 
-def _format(head: bytes) -> str:
-    head = head.lstrip(_BLANK)
-    if not _ARRAY_START.match(head):
-        return "lines"
-    first, _, more = head.partition(b"\n")
-    if not more.strip(_BLANK):
-        return "array"
-    try:
-        decode(first)
-    except ValueError:
-        return "array"
-    return "lines"  # an array whole on its line, with more to come: a bad first row
-
-
-def _lines(chunks: Iterator[bytes], file: str) -> Iterator[Row | BadRow]:
-    for number, line in enumerate(_split(chunks), 1):
-        if stripped := line.strip(_BLANK):
-            yield _row(stripped, file, number)
-
-
-def _split(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    pieces: list[bytes] = []
-    for chunk in chunks:
-        first, *others = chunk.split(b"\n")
-        pieces.append(first)
-        for other in others:
-            yield b"".join(pieces)
-            pieces = [other]
-    yield b"".join(pieces)
-
-
-def _elements(chunks: Iterator[bytes], file: str) -> Iterator[Row | BadRow]:
-    """Cuts a JSON array at its commas before decoding it: memory is bounded, and a bad element spoils only itself."""
-    marks = _marks(chunks)
-    next(marks)  # the opening bracket, by which the format was told
-    depth, number = 1, 0
-    element: list[bytes] = []
-    while depth:
-        text, mark = next(marks)
-        if not mark:
-            raise _BrokenError(f"breaks off in element {number + 1} of its JSON array: fetch or write the file again")
-        element.append(text)
-        depth += _STEP[mark]
-        if depth > 1 or (depth == 1 and mark != b","):
-            element.append(mark)
-            continue
-        raw, element = b"".join(element).strip(_BLANK), []
-        if raw or depth:
-            number += 1
-            yield _row(raw, file, number)
-    if any(mark or text.strip(_BLANK) for text, mark in marks):
-        raise _BrokenError("goes on after the end of its JSON array: write one array, or one object a line")
-
-
-def _marks(chunks: Iterator[bytes]) -> Iterator[tuple[bytes, bytes]]:
-    """Gives each bracket and comma outside strings, after the bytes since the one before; last what remains and b""."""
-    pieces: list[bytes] = []
-    quoted = False
-    for chunk in _whole_escapes(chunks):
-        start = 0
-        for found in _MARK.finditer(chunk):
-            mark = found[0]
-            if mark == b'"':
-                quoted = not quoted
-            elif not quoted and len(mark) == 1:
-                yield b"".join([*pieces, chunk[start : found.start()]]), mark
-                pieces, start = [], found.end()
-        pieces.append(chunk[start:])
-    yield b"".join(pieces), b""
-
-
-def _whole_escapes(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    """Moves the cuts between chunks to where no backslash escape straddles one."""
-    rest = b""
-    for chunk in chunks:
-        joined = rest + chunk
-        whole = joined.rstrip(b"\\")
-        rest = joined[len(whole) :]
-        yield whole
-    yield rest
-
-
-_READERS: dict[str, Callable[[Iterator[bytes], str], Iterator[Row | BadRow]]] = {"lines": _lines, "array": _elements}
+def _until_break(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    # Who only looks ahead passes over a break: it is told when the rows before it have been given.
+    with suppress(BrokenSource):
+        yield from chunks
