@@ -2,39 +2,42 @@
 
 import json
 import re
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eyas.prompts import BadShape, Row, prompt_id, to_prompt
-from eyas.prompts.shape import _SHAPES
+from eyas.prompts.columns import Reading
+from eyas.prompts.detect import detect
+from eyas.prompts.parts import BadShape, Skipped
+from eyas.prompts.read import Row
+from eyas.prompts.shape import DEFAULT, prompt_id, to_prompt
 from eyas.types import Prompt, Source
+from tests.shapekit import ANSWER, SYSTEM, TOOL, USER, make, refusal
 
-USER = {"role": "user", "content": "Why?"}
-SYSTEM = {"role": "system", "content": "Be brief."}
-ANSWER = {"role": "assistant", "content": "Because."}
 WORDS = st.text(min_size=1).filter(str.strip)
-COLUMNS = st.sampled_from([*_SHAPES, "input", "tools", "system"])
-KEYS = st.sampled_from(["role", "content", "from", "value", "type", "text", "function", "name", "parameters"])
+COLUMNS = st.sampled_from([*DEFAULT.columns.messages, *DEFAULT.columns.prompt, "input", "tools", "system", "image"])
+MODES = st.sampled_from(["first", "last", "replay", None])
+KEYS = st.sampled_from(
+    [
+        *("role", "content", "from", "value", "type", "text", "function", "name", "parameters", "arguments"),
+        *("tool_calls", "tool_call_id", "id", "reasoning_content"),
+    ]
+)
+ODD = [
+    "[",
+    "[{",
+    "SYSTEM: {",
+    "USER: a\nASSISTANT: <functioncall> {",
+    "<tool_call>{'a'</tool_call>",
+    "</think>",
+    "\x00",
+]
 VALUES = st.recursive(
-    st.none() | st.text(max_size=5) | st.integers() | st.sampled_from(["user", "assistant", "text"]),
+    st.none() | st.text(max_size=5) | st.integers() | st.sampled_from(["user", "assistant", "tool", *ODD]),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner),
     max_leaves=12,
 )
-
-
-def make(data: dict[str, Any], system: str | None = None) -> Prompt:
-    """Makes the prompt of a row of these columns."""
-    return to_prompt(Row(data, "f", 3), "B3", system)
-
-
-def refusal(data: dict[str, Any]) -> str:
-    """The reason why these columns are no prompt."""
-    with pytest.raises(BadShape) as caught:
-        make(data)
-    return str(caught.value)
 
 
 SAME = {
@@ -168,11 +171,10 @@ REFUSED = {
     "no content": ({"messages": [{"role": "user"}]}, "not text"),
     "number": ({"messages": [{"role": "user", "content": 5}]}, "not text"),
     "no parts": ({"messages": [{"role": "user", "content": []}]}, "is empty"),
-    "image": ({"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {}}]}]}, "'image_url'"),
-    "later image": ({"messages": [USER, {"role": "user", "content": [{"type": "image"}]}]}, "'image'"),
+    "part of a kind unknown": ({"messages": [{"role": "user", "content": [{"type": "hologram"}]}]}, "'hologram'"),
     "part of no text": ({"messages": [{"role": "user", "content": [{"type": "text", "text": 1}]}]}, "no text"),
     "part of no kind": ({"messages": [{"role": "user", "content": [7]}]}, "no text"),
-    "no message": ({"messages": ["Why?"]}, "no message"),
+    "no message": ({"messages": ["Why?", 5]}, "no message"),
     "mixed turns": ({"turns": ["Why?", USER]}, "no message"),
     "mixed question": ({"question": [[USER], USER]}, "no message"),
     "messages as text": ({"messages": "Why?"}, "no known shape"),
@@ -181,15 +183,9 @@ REFUSED = {
     "input of a list": ({"instruction": "a", "input": ["b"]}, "not both text"),
     "system of a list": ({"prompt": "a", "system": ["b"]}, "system column"),
     "no column": ({"text": "a", "label": 1}, "there is 'text', 'label'"),
+    "strings as a prompt": ({"prompt": ["Why?", "How?"]}, "list of strings"),
     "nothing": ({}, "none at all"),
     "empty column": ({"prompt": "", "answer": "x"}, "'prompt' is empty"),
-    "tools of bad text": ({"prompt": "a", "tools": "[{"}, "not valid JSON"),
-    "tools of NaN": ({"prompt": "a", "tools": "[NaN]"}, "not valid JSON"),
-    "tools of a number": ({"prompt": "a", "tools": 5}, "not a function's declaration"),
-    "tool of another kind": ({"prompt": "a", "tools": [{"type": "web_search", "name": "x"}]}, "not a function's"),
-    "tool without a function": ({"prompt": "a", "tools": [{"type": "function"}]}, "not a function's"),
-    "tool without a name": ({"prompt": "a", "tools": [{"function": {"description": "d"}}]}, "no name"),
-    "tool with bad parameters": ({"prompt": "a", "tools": [{"name": "f", "parameters": ["x"]}]}, "of the tool 'f'"),
 }
 
 
@@ -201,65 +197,52 @@ def test_what_is_unclear_is_refused(data, reason):
     assert re.search(r": [a-z]", said)
 
 
-FUNCTION = {"name": "f", "description": "d", "parameters": {"type": "object", "properties": {}}}
-TOOL = {"type": "function", "function": FUNCTION}
+PICTURED = {
+    "image": {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {}}]}]},
+    "later image": {"messages": [USER, {"role": "user", "content": [{"type": "image"}]}]},
+    "sound": {"messages": [{"role": "user", "content": [{"type": "input_audio"}, {"type": "text", "text": "?"}]}]},
+    "column and mark": {"conversations": [{"from": "human", "value": "<image>\nWhat is it?"}], "image": "a/b.jpg"},
+    "column of bytes": {"prompt": "What is it?", "images": [{"bytes": "aGk=", "path": None}]},
+}
 
 
-@pytest.mark.parametrize(
-    "columns",
-    [
-        {"tools": [TOOL]},
-        {"tools": json.dumps([TOOL])},
-        {"tools": json.dumps(TOOL)},
-        {"tools": [{"function": FUNCTION}]},
-        {"tools": [FUNCTION]},
-        {"tools": [{"type": "function", **FUNCTION}]},
-        {"functions": [FUNCTION]},
-        {"function": FUNCTION},
-        {"function": [FUNCTION]},
-        {"tools": None, "functions": json.dumps([FUNCTION])},
-    ],
-)
-def test_tools_of_all_forms_are_one(columns):
-    """OpenAI's form, bare functions, the aliases and JSON text give the same declaration and the same id."""
-    made = make({"prompt": "Why?", **columns})
-    assert made.tools == (TOOL,)
-    assert made.id == prompt_id([USER], [TOOL])
+@pytest.mark.parametrize("data", PICTURED.values(), ids=PICTURED)
+def test_pictures_are_no_bad_rows(data):
+    """A row that asks about an image or a sound is skipped for a reason of its own kind."""
+    with pytest.raises(Skipped, match="only text can be asked"):
+        make(data)
 
 
-def test_tools_keep_their_order_and_extra_keys():
-    """Tools stand as given, since the order is part of what is asked; `strict` and the like stay."""
-    tools = [{"name": "b", "strict": True}, {"name": "a"}]
-    made = make({"prompt": "Why?", "tools": tools})
-    assert [tool["function"] for tool in made.tools] == tools
-    assert made.id != make({"prompt": "Why?", "tools": tools[::-1]}).id
+def test_a_mark_or_a_name_alone_is_no_picture():
+    """Text may speak of `<image>`, and a column `image` may name a container's."""
+    assert make({"prompt": "What does <image> mean?"}).messages[0]["content"] == "What does <image> mean?"
+    assert make({"prompt": "Why?", "image": "python:3.12"}).messages == (USER,)
 
 
-def test_types_become_those_of_json_schema():
-    """BFCL's type names are put right wherever a schema stands, and nowhere else."""
-    given_ = {
-        "type": "dict",
-        "required": ["type"],
-        "properties": {
-            "type": {"type": "float", "default": {"type": "dict"}, "enum": ["dict", "tuple"]},
-            "rows": {"type": "tuple", "items": {"type": "dict", "properties": {"x": {"type": ["float", "null"]}}}},
-            "any": {"type": "any", "description": "d"},
-            "one": {"anyOf": [{"type": "bool"}, {"type": "string"}], "additionalProperties": False},
-        },
-    }
-    kept = json.dumps(given_)
-    made = make({"prompt": "Why?", "function": [{"name": "f", "parameters": given_}]})
-    assert made.tools[0]["function"]["parameters"] == {
-        "type": "object",
-        "required": ["type"],
-        "properties": {
-            "type": {"type": "number", "default": {"type": "dict"}, "enum": ["dict", "tuple"]},
-            "rows": {"type": "array", "items": {"type": "object", "properties": {"x": {"type": ["number", "null"]}}}},
-            "any": {"description": "d"},
-            "one": {"anyOf": [{"type": "boolean"}, {"type": "string"}], "additionalProperties": False},
-        },
-    }
-    assert json.dumps(given_) == kept
+def test_first_asks_nothing_later():
+    """With `first` the later user turns are neither asked nor looked at, and the id is the same."""
+    talk = {"messages": [SYSTEM, USER, ANSWER, {"role": "user", "content": [{"type": "image"}]}]}
+    made = make(talk, reading=Reading(DEFAULT.columns, "first"))
+    assert (made.messages, made.turns) == ((SYSTEM, USER), ())
+    assert made.id == make({"messages": [SYSTEM, USER]}).id
+
+
+def test_the_system_prompt_is_drawn_by_the_bare_id():
+    """Rows without a system turn are given one by the id they have without it; the others ask for none."""
+    drawn: list[str] = []
+
+    def draw(bare: str) -> str:
+        drawn.append(bare)
+        return "Drawn."
+
+    made = to_prompt(Row({"prompt": "Why?"}, "f", 1), "B3", DEFAULT, draw)
+    assert drawn == [prompt_id([USER], [])]
+    assert made.messages == ({"role": "system", "content": "Drawn."}, USER)
+    assert made.id == prompt_id(made.messages, [])
+    to_prompt(Row({"messages": [SYSTEM, USER]}, "f", 1), "B3", DEFAULT, draw)
+    to_prompt(Row({"prompt": "Why?", "system": "Own."}, "f", 1), "B3", DEFAULT, draw)
+    assert len(drawn) == 1
+    assert to_prompt(Row({"prompt": "Why?"}, "f", 1), "B3", DEFAULT, lambda _: " ").messages == (USER,)
 
 
 def test_prompt_id_is_fixed():
@@ -284,16 +267,28 @@ def test_user_texts_survive_verbatim(texts, system, answers):
     assert made.id == prompt_id(made.messages, made.tools)
 
 
-@given(data=st.dictionaries(COLUMNS, VALUES))
-@settings(deadline=None, max_examples=300)
-def test_any_row_is_a_prompt_or_a_reason(data):
-    """No row, however odd, brings anything but a well-formed prompt or a BadShape."""
-    try:
-        made = make(data)
-    except BadShape:
-        return
-    assert made.messages[-1]["role"] == "user"
-    assert all(message["role"] == "system" for message in made.messages[:-1])
-    assert all(message["content"].strip() for message in made.messages)
+@given(data=st.dictionaries(COLUMNS, VALUES), mode=MODES)
+@settings(deadline=None, max_examples=500)
+def test_any_row_is_a_prompt_or_a_reason(data, mode):
+    """No row, however odd, brings anything but a well-formed prompt or a BadShape, nor as JSON text in its cells."""
+    for cells in (data, {name: json.dumps(value) for name, value in data.items()}):
+        columns = detect([cells]).columns
+        for reading in (Reading(DEFAULT.columns, mode), Reading(columns, mode)):
+            try:
+                made = make(cells, reading=reading)
+            except BadShape:
+                continue
+            check(made, mode)
+
+
+def check(made: Prompt, mode: str | None):
+    """A prompt is well formed: it ends with what is to be answered, and each turn says something."""
+    last = made.messages[-1]
+    assert last["role"] == "user" or (last["role"] == "tool" and mode in ("last", None))
+    assert made.turns == () or mode in ("replay", None)
+    for message in made.messages:
+        assert isinstance(message["content"], str)
+        assert message["content"].strip() or message["role"] == "tool" or message.get("tool_calls")
     assert all(turn.strip() for turn in made.turns)
     assert all(tool["type"] == "function" and tool["function"]["name"] for tool in made.tools)
+    assert made.id == prompt_id(made.messages, made.tools)
