@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from pydantic import SecretStr
@@ -11,15 +14,28 @@ from eyas import vocab
 from eyas.backends.openrouter import OpenRouter
 from eyas.config import RunConfig
 from eyas.errors import ApiError, EyasError, UsageError
-from eyas.families import FAMILIES, Family, Loaded, by_name, guess
+from eyas.families import FAMILIES, Family, by_name, guess
+from eyas.families import Loaded as LoadedTokenizer
 from eyas.families.template import TEMPLATE, TemplateFamily
-from eyas.prompts import BadRow, DatasetSource, interleave, load
-from eyas.prompts.read import TEXT_PREFIX
+from eyas.prompts import (
+    BadRow,
+    Contaminated,
+    Counts,
+    Loaded,
+    LoadedSet,
+    Rejected,
+    interleave,
+    load,
+    write_lines,
+    write_quarantine,
+)
 from eyas.providers import catalog
 from eyas.providers.choose import Verdict, verdicts
 from eyas.transport import Deadlines, Request, Transport, fetch
-from eyas.types import Prompt, Source
+from eyas.types import Endpoint, Prompt
 
+QUARANTINE = "quarantine.jsonl"
+CONTAMINATED = "contaminated.jsonl"
 _DEADLINES = Deadlines(total=60.0)
 
 
@@ -27,28 +43,40 @@ class Tokenizer(NamedTuple):
     """A family, and the same with its tokenizer loaded."""
 
     family: Family
-    loaded: Loaded
+    loaded: LoadedTokenizer
 
 
 class Offer(NamedTuple):
-    """What the API offers: a verdict on every endpoint, and those without a usable price."""
+    """What the API offers: a verdict on every endpoint, and the terms of each."""
 
     verdicts: tuple[Verdict, ...]
-    unpriced: tuple[catalog.Unpriced, ...]
+    terms: Mapping[Endpoint, catalog.Terms]
 
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """The prompts in the run's order with our own token counts, rows that are no prompts, and duplicates (a count).
+    """What the sources of a run hold.
 
-    `caveats` are sentences about what cannot be promised of the model.
+    Attributes:
+        prompts: in the run's order, read from disk one at a time; go through them, do not keep them all.
+        counts: tokens of each by the target's tokenizer, by (dataset, prompt id).
+        quarantined: rows that cannot be asked, read from disk too.
+        duplicates: rows that are a prompt which another row of the set is already.
+        caveats: sentences about what cannot be promised of the model.
+        sets: all of this set by set, with the rows left out; empty where a test or a bench made the prompts.
     """
 
-    prompts: tuple[Prompt, ...]
-    counts: dict[tuple[str, str], int]
-    quarantined: tuple[BadRow, ...]
+    prompts: Sequence[Prompt]
+    counts: Mapping[tuple[str, str], int]
+    quarantined: Sequence[BadRow]
     duplicates: int
     caveats: tuple[str, ...] = ()
+    sets: Mapping[str, LoadedSet] = field(default_factory=dict[str, LoadedSet])
+
+    @property
+    def contaminated(self) -> Sequence[Contaminated]:
+        """Prompts that `decontaminate` removed."""
+        return Loaded(self.sets).contaminated
 
 
 def load_tokenizer(config: RunConfig) -> Tokenizer:
@@ -80,32 +108,39 @@ def load_tokenizer(config: RunConfig) -> Tokenizer:
 def read_inputs(config: RunConfig, tokenizer: Tokenizer) -> Inputs:
     """Read every source and count every prompt with the target's own tokenizer; a bad row stops nothing.
 
+    The prompts are kept in a temporary file without a name, in the run directory if it is there already.
+
     Raises:
-        UsageError: a source cannot be read, or holds no prompt at all.
+        UsageError: a source cannot be read, holds no prompt, or more than a fifth of its rows cannot be asked; all that
+            cannot be asked of such a source is in quarantine.jsonl then, if the run directory is there.
+        StorageError: the prompts cannot be kept while they are read.
     """
-    found = load(
-        [
-            DatasetSource(each.name, each.source, each.system if isinstance(each.system, str) else None)
-            for each in config.datasets
-        ],
-        config.base,
-    )
-    prompts: list[Prompt] = []
-    counts: dict[tuple[str, str], int] = {}
-    bad = list(found.quarantined)
-    for prompt in interleave(found.prompts, config.run.seed):
-        try:
-            tokens = tokenizer.loaded.count_prompt(prompt.messages, prompt.tools, config.thinking(prompt.dataset))
-        except UsageError as error:
-            source = prompt.source or Source("", 0)
-            bad.append(
-                BadRow(source.file, source.line, str(error), str(prompt.messages[-1].get("content"))[:TEXT_PREFIX])
-            )
-            continue
-        prompts.append(prompt)
-        counts[prompt.dataset, prompt.id] = tokens
-    duplicates = sum(each.duplicates for each in found.sets.values())
-    return Inputs(tuple(prompts), counts, tuple(bad), duplicates, tokenizer.loaded.caveats)
+
+    def count(prompt: Prompt) -> int:
+        return tokenizer.loaded.count_prompt(prompt.messages, prompt.tools, config.thinking(prompt.dataset))
+
+    folder = config.dir if config.dir.is_dir() else None
+    try:
+        found = load(config.datasets, config.base, config.run.seed, count, folder)
+    except Rejected as error:
+        if folder is None:
+            raise
+        write_quarantine(folder / QUARANTINE, error.rows)
+        raise UsageError(f"{error.says} All of them are in {folder / QUARANTINE}") from error
+    sets = found.sets.values()
+    prompts = interleave(sets, config.run.seed)
+    return Inputs(prompts, Counts(sets), found.quarantined, found.duplicates, tokenizer.loaded.caveats, found.sets)
+
+
+def write_reports(folder: Path, inputs: Inputs) -> None:
+    """Write what was left out into the run directory: quarantine.jsonl, and contaminated.jsonl where a set asks for it.
+
+    Raises:
+        StorageError: a file cannot be written.
+    """
+    write_quarantine(folder / QUARANTINE, inputs.quarantined)
+    if inputs.contaminated or (folder / CONTAMINATED).exists():
+        write_lines(folder / CONTAMINATED, inputs.contaminated)
 
 
 def backend_of(config: RunConfig, key: SecretStr) -> OpenRouter:
@@ -120,19 +155,33 @@ def backend_of(config: RunConfig, key: SecretStr) -> OpenRouter:
     return OpenRouter(target.base_url, target.model, key, target.extra_headers, target.extra_body)
 
 
-async def list_endpoints(config: RunConfig, backend: OpenRouter, transport: Transport) -> Offer:
-    """Ask the API what it offers, and judge each endpoint.
+async def list_endpoints(
+    config: RunConfig, backend: OpenRouter, transport: Transport, *, privacy: bool = False
+) -> Offer:
+    """Ask the API what it offers, and judge each endpoint; with `privacy`, ask also which of them keep no prompt.
 
     Raises:
         UsageError: the API does not know the model; KeyOrCreditsError: the key is refused; ApiError: no list came.
     """
     data = await ask("the endpoint list", backend, transport, backend.endpoints())
+    # Tags say the same as the provider list but for a few names, and who keeps prompts decides nothing.
+    companies = catalog.companies(await _perhaps("the provider list", backend, transport, backend.providers()))
+    forgetful = (
+        catalog.no_retention(await _perhaps("what keeps no prompt", backend, transport, backend.no_retention()))
+        if privacy
+        else None
+    )
+    listing = catalog.endpoints(config.target.model, data, companies, forgetful)
+    today = datetime.now(UTC).date().isoformat()
+    return Offer(verdicts(listing.endpoints, config.providers, today), listing.terms)
+
+
+async def _perhaps(what: str, backend: OpenRouter, transport: Transport, request: Request) -> Any:
+    """The `data` of a GET; None where it brings an error."""
     try:
-        slugs = catalog.slugs(await ask("the provider list", backend, transport, backend.providers()))
+        return await ask(what, backend, transport, request)
     except EyasError:
-        slugs = {}  # tags say the same but for a few names
-    listing = catalog.endpoints(config.target.model, data, slugs)
-    return Offer(verdicts(listing.endpoints, config.providers), listing.unpriced)
+        return None
 
 
 async def ask(what: str, backend: OpenRouter, transport: Transport, request: Request) -> Any:

@@ -1,131 +1,204 @@
-"""Gathers the prompts of a run's sets, each once, and puts them in an order that files and budgets cannot change."""
+"""What came of the sets of a run: prompts that stay on disk, each once, in an order that files and budgets cannot change."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable, Iterator
-from pathlib import Path
+from array import array
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import TypeVar
 
-import msgspec
+import numpy as np
+import numpy.typing as npt
 
-from eyas.errors import StorageError, UsageError
-from eyas.prompts.read import TEXT_PREFIX, BadRow, Row, rows
-from eyas.prompts.shape import BadShape, to_prompt
+from eyas.prompts.contaminate import Contaminated
+from eyas.prompts.order import places
+from eyas.prompts.read import BadRow
+from eyas.prompts.spool import Lazy
+from eyas.prompts.words import Hashes
 from eyas.types import Prompt
 
+T = TypeVar("T")
+Small = npt.NDArray[np.uint32]
 
-class DatasetSource(msgspec.Struct, frozen=True):
-    """A set of the run: its name, where its rows are, and the system turn of rows that bring none of their own."""
+
+class Picked(Lazy[Prompt]):
+    """Some prompts of a longer sequence, in an order: 4 bytes each."""
+
+    def __init__(self, source: Sequence[Prompt], which: npt.NDArray[np.integer]) -> None:
+        self._source, self._which = source, which.astype(np.uint32)
+
+    def at(self, index: int) -> Prompt:
+        """The prompt at that place of the order."""
+        return self._source[int(self._which[index])]
+
+    def __len__(self) -> int:
+        return len(self._which)
+
+
+class Ids(Lazy[str]):
+    """Prompt ids, 8 bytes each."""
+
+    def __init__(self, numbers: Hashes) -> None:
+        self.numbers = numbers
+
+    def at(self, index: int) -> str:
+        """The id as its 16 hex digits."""
+        return f"{int(self.numbers[index]):016x}"
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedSet:
+    """What came of one set: rows = len(prompts) + duplicates + len(quarantined) + images + all that was removed.
+
+    Attributes:
+        name: the set's.
+        prompts: read from disk one at a time, in the order of the seed: a larger quota extends what a smaller one asked.
+        ids, tokens: of the prompts, in that order; tokens are the target's own, before the answer.
+        rows: read from the source.
+        duplicates: rows that are a prompt which another row is already.
+        quarantined: rows that cannot be asked, in the order of the file; those that cannot be counted at its end.
+        images: rows left out because they hold images.
+        removed: rows and prompts left out on demand, by the key of RUN.toml that did it.
+        contaminated: those that `decontaminate` removed.
+        guess: what the columns were taken for, a sentence.
+    """
 
     name: str
-    source: str
-    system: str | None = None
-
-
-class LoadedSet(msgspec.Struct, frozen=True):
-    """What came of one set: rows = len(prompts) + duplicates + len(quarantined)."""
-
-    prompts: tuple[Prompt, ...]
+    prompts: Sequence[Prompt]
+    ids: Ids
+    tokens: array[int]
     rows: int
-    duplicates: int
-    quarantined: tuple[BadRow, ...]
+    duplicates: int = 0
+    quarantined: Sequence[BadRow] = ()
+    images: int = 0
+    removed: Mapping[str, int] = field(default_factory=dict[str, int])
+    contaminated: Sequence[Contaminated] = ()
+    guess: str = ""
 
 
-class Loaded(msgspec.Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Loaded:
     """What came of all sets, by name and in the order given."""
 
-    sets: dict[str, LoadedSet]
+    sets: Mapping[str, LoadedSet]
 
     @property
-    def prompts(self) -> tuple[Prompt, ...]:
-        """The prompts of all sets, set by set."""
-        return tuple(prompt for one in self.sets.values() for prompt in one.prompts)
-
-    @property
-    def quarantined(self) -> tuple[BadRow, ...]:
+    def quarantined(self) -> Sequence[BadRow]:
         """The rows of all sets that cannot be asked."""
-        return tuple(bad for one in self.sets.values() for bad in one.quarantined)
+        return Chained([one.quarantined for one in self.sets.values()])
+
+    @property
+    def contaminated(self) -> Sequence[Contaminated]:
+        """The prompts of all sets that stand in a benchmark."""
+        return Chained([one.contaminated for one in self.sets.values()])
+
+    @property
+    def duplicates(self) -> int:
+        """Rows of all sets that are a prompt which another row of the set is already."""
+        return sum(one.duplicates for one in self.sets.values())
+
+    @property
+    def images(self) -> int:
+        """Rows of all sets left out because they hold images."""
+        return sum(one.images for one in self.sets.values())
+
+    @property
+    def removed(self) -> Mapping[str, int]:
+        """Rows and prompts of all sets left out on demand, by the key of RUN.toml that did it."""
+        return sum((Counter(one.removed) for one in self.sets.values()), Counter[str]())
 
 
-def load(datasets: Iterable[DatasetSource], base: Path) -> Loaded:
-    """Reads the sets of a run.
+class Chained(Lazy[T]):
+    """Sequences one after the other."""
 
-    Args:
-        datasets: the sets, each with a name of its own.
-        base: the folder that relative sources start from.
+    def __init__(self, parts: Iterable[Sequence[T]]) -> None:
+        self._parts = list(parts)
+        self._ends = list(accumulate(len(part) for part in self._parts))
 
-    Raises:
-        UsageError: a source cannot be read to its end, no row of it is a prompt, or two sets share a name.
+    def at(self, index: int) -> T:
+        """The value at that place of all."""
+        part = bisect_right(self._ends, index)
+        return self._parts[part][index - (self._ends[part - 1] if part else 0)]
+
+    def __len__(self) -> int:
+        return self._ends[-1] if self._ends else 0
+
+
+class _Named(Lazy[str]):
+    """The prompt ids of a set, each after the set's name."""
+
+    def __init__(self, of: LoadedSet) -> None:
+        self._of = of
+
+    def at(self, index: int) -> str:
+        """DATASET/PROMPTID."""
+        return f"{self._of.name}/{self._of.ids[index]}"
+
+    def __len__(self) -> int:
+        return len(self._of.ids)
+
+
+class Mixed(Lazy[Prompt]):
+    """The prompts of several sets, in an order: 6 bytes each."""
+
+    def __init__(self, sets: Sequence[Sequence[Prompt]], order: npt.NDArray[np.integer]) -> None:
+        """`order`: numbers of prompts, counted through all sets one after the other."""
+        sizes = [len(one) for one in sets]
+        self._sets = sets
+        self._which = np.repeat(np.arange(len(sizes), dtype=np.uint16), sizes)[order]
+        self._place = np.concatenate([np.empty(0, np.uint32), *(np.arange(size, dtype=np.uint32) for size in sizes)])[
+            order
+        ]
+
+    def at(self, index: int) -> Prompt:
+        """The prompt at that place of the order."""
+        return self._sets[int(self._which[index])][int(self._place[index])]
+
+    def __len__(self) -> int:
+        return len(self._which)
+
+
+class Counts(Mapping[tuple[str, str], int]):
+    """Tokens of each prompt by (dataset, prompt id): 12 bytes each."""
+
+    def __init__(self, sets: Iterable[LoadedSet]) -> None:
+        self._sets: dict[str, tuple[Hashes, Small]] = {}
+        for one in sets:
+            order = np.argsort(one.ids.numbers)
+            self._sets[one.name] = one.ids.numbers[order], np.array(one.tokens, np.uint32)[order]
+
+    def __getitem__(self, key: tuple[str, str]) -> int:
+        name, prompt_id = key
+        ids, tokens = self._sets[name]
+        try:
+            number = np.uint64(int(prompt_id, 16))
+        except (ValueError, OverflowError):
+            raise KeyError(key) from None
+        spot = int(np.searchsorted(ids, number))
+        if spot == len(ids) or ids[spot] != number:
+            raise KeyError(key)
+        return int(tokens[spot])
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        for name, (ids, _) in self._sets.items():
+            for number in ids:
+                yield name, f"{int(number):016x}"
+
+    def __len__(self) -> int:
+        return sum(len(ids) for ids, _ in self._sets.values())
+
+
+def interleave(sets: Iterable[LoadedSet], seed: int) -> Sequence[Prompt]:
+    """Makes one pool of the prompts of all sets, mixed by seed, set and id: a set more leaves the others in order.
+
+    No prompt is held: a prompt is read when its place is asked for.
     """
-    sets: dict[str, LoadedSet] = {}
-    for dataset in datasets:
-        if dataset.name in sets:
-            raise UsageError(f"Two sets are named {dataset.name}: give each [[datasets]] a name of its own")
-        sets[dataset.name] = _load(dataset, base)
-    return Loaded(sets)
-
-
-def _load(dataset: DatasetSource, base: Path) -> LoadedSet:
-    prompts: dict[str, Prompt] = {}
-    quarantined: list[BadRow] = []
-    count = 0
-    for row in rows(dataset.source, base):
-        count += 1
-        made = row if isinstance(row, BadRow) else _shape(row, dataset)
-        if isinstance(made, BadRow):
-            quarantined.append(made)
-        elif made.id not in prompts or _turns(made) > _turns(prompts[made.id]):
-            prompts[made.id] = made
-    if not prompts:
-        first = quarantined[0]
-        raise UsageError(f"{dataset.source}: none of its {count} rows is a prompt; row {first.line}: {first.reason}")
-    return LoadedSet(tuple(prompts.values()), count, count - len(prompts) - len(quarantined), tuple(quarantined))
-
-
-def _turns(prompt: Prompt) -> tuple[int, tuple[str, ...]]:
-    """Of rows with the same first question the longest talk stays, whatever the order of the rows."""
-    return len(prompt.turns), prompt.turns
-
-
-def _shape(row: Row, dataset: DatasetSource) -> Prompt | BadRow:
-    try:
-        return to_prompt(row, dataset.name, dataset.system)
-    except BadShape as error:
-        return BadRow(row.file, row.line, str(error), msgspec.json.encode(row.data).decode()[:TEXT_PREFIX])
-
-
-def order_key(seed: int, prompt_id: str) -> bytes:
-    """The place of a prompt under a seed: a keyed hash, so that any prefix of the order is a random sample."""
-    key = hashlib.blake2b(str(seed).encode(), digest_size=16).digest()
-    return hashlib.blake2b(prompt_id.encode(), digest_size=16, key=key).digest()
-
-
-def ordered(prompts: Iterable[Prompt], seed: int) -> list[Prompt]:
-    """Puts the prompts of one set in the order of the seed; a larger budget extends what a smaller one asked."""
-    return sorted(prompts, key=lambda prompt: order_key(seed, prompt.id))
-
-
-def interleave(prompts: Iterable[Prompt], seed: int) -> list[Prompt]:
-    """Makes one pool of the prompts of all sets, mixed by seed, set and id: a set more leaves the others in order."""
-    return sorted(prompts, key=lambda prompt: order_key(seed, f"{prompt.dataset}/{prompt.id}"))
-
-
-def quarantine_lines(bad: Iterable[BadRow]) -> Iterator[bytes]:
-    """Gives the rows that cannot be asked as JSON lines: file, line, reason, text."""
-    for row in bad:
-        yield msgspec.json.encode(row) + b"\n"
-
-
-def write_quarantine(path: Path, bad: Iterable[BadRow]) -> None:
-    """Writes the rows that cannot be asked in place of an earlier such file, whole or not at all.
-
-    Raises:
-        StorageError: the file cannot be written.
-    """
-    draft = path.with_name(f"{path.name}.tmp")
-    try:
-        with draft.open("wb") as file:
-            file.writelines(quarantine_lines(bad))
-        draft.replace(path)
-    except OSError as error:
-        raise StorageError(f"{path}: cannot be written ({error}): free space or choose another [run] dir") from error
+    sets = list(sets)
+    order = places(seed, Chained([_Named(one) for one in sets]))
+    return Mixed([one.prompts for one in sets], order)
