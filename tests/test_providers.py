@@ -7,23 +7,11 @@ from typing import Any
 import pytest
 
 from eyas.config import Providers
-from eyas.errors import ApiError
-from eyas.providers import catalog
 from eyas.providers.choose import Verdict, allowed, can_serve, matches, provider_block, served_by, verdicts
-from eyas.providers.precision import Fidelity, fidelity, native_format
-from eyas.types import Endpoint, Prices
+from eyas.providers.rules import Rule
+from tests.endpoints import listed, row
 
-MODEL = "moonshotai/kimi-k2.5"
 NO_WISH = Providers()
-
-
-def row(name: str, tag: str, quantization: str | None = "int4", **more: Any) -> dict[str, Any]:
-    """One endpoint as the API lists it."""
-    pricing = {"prompt": more.pop("prompt", "0.0000005"), "completion": more.pop("completion", "0.000002")}
-    return {
-        "name": f"{name} | {MODEL}-0127", "provider_name": name, "tag": tag, "quantization": quantization, "status": 0,
-        "context_length": 262_144, "max_completion_tokens": 65_536, "pricing": pricing, "uptime_last_30m": 99.1,
-    } | more  # fmt: skip
 
 
 MARKET = [
@@ -43,13 +31,6 @@ MARKET = [
 ]
 
 
-def listed(*rows: dict[str, Any], slugs: dict[str, str] | None = None) -> tuple[Endpoint, ...]:
-    """Endpoints of these rows, all of them priced."""
-    found = catalog.endpoints(MODEL, {"endpoints": list(rows)}, slugs)
-    assert found.unpriced == ()
-    return found.endpoints
-
-
 def judged(*rows: dict[str, Any], **wish: Any) -> dict[str, Verdict]:
     """Verdicts by tag."""
     return {verdict.endpoint.tag: verdict for verdict in verdicts(listed(*rows), Providers(**wish))}
@@ -58,41 +39,6 @@ def judged(*rows: dict[str, Any], **wish: Any) -> dict[str, Verdict]:
 def used(*rows: dict[str, Any], **wish: Any) -> set[str]:
     """Tags that may answer."""
     return {tag for tag, verdict in judged(*rows, **wish).items() if verdict.use}
-
-
-def test_the_list_is_decoded_whatever_is_missing() -> None:
-    """Null and absent fields are None, unknown ones are ignored, slugs come from the API where it names them."""
-    bare = {"provider_name": "Atlas Cloud", "pricing": {"prompt": 5e-07, "completion": "0.000002", "request": None}}
-    null = row("X", "x/fast", None, context_length=None, max_completion_tokens=None, status=None, uptime_last_30m=None)
-    first, second, third = listed(bare, null | {"supported_parameters": None, "new": {}}, row("Z.AI", "zai/fp8"))
-    assert first == Endpoint(MODEL, "Atlas Cloud", "atlas-cloud", "atlas-cloud", Prices(500_000_000, 2_000_000_000))
-    assert (second.slug, second.quantization, second.context, second.max_output) == ("x", None, None, None)
-    assert (second.status, second.uptime, second.parameters) == (None, None, ())
-    assert (third.context, third.max_output, third.status, third.uptime) == (262_144, 65_536, 0, 99.1)
-    named = listed(row("Z.AI", "zai/fp8"), bare, slugs={"Z.AI": "z-ai", "Atlas Cloud": "atlas"})
-    assert [(each.slug, each.tag) for each in named] == [("z-ai", "zai/fp8"), ("atlas", "atlas")]
-    assert listed(bare | {"provider_name": None, "name": "Together | x"})[0].provider == "Together"
-    for wrong in (None, [], {}, {"endpoints": None}, {"endpoints": {}}):
-        with pytest.raises(ApiError, match="check"):
-            catalog.endpoints(MODEL, wrong)
-    assert catalog.slugs([{"name": "Z.AI", "slug": "z-ai"}, {"name": "Y"}, None]) == {"Z.AI": "z-ai"}
-    assert catalog.slugs(None) == {}
-
-
-def test_the_highest_price_that_may_apply_counts() -> None:
-    """Conditional overrides raise the bound, a discount does not lower it, a fee a request is dollars."""
-    pricing = {"prompt": "0.0000005", "completion": "0.000002", "request": "0.001", "discount": 0.5,
-               "overrides": [{"completion": "0.000004", "min_context": 9}, {"prompt": "0.0000001"}]}  # fmt: skip
-    assert listed(row("X", "x", pricing=pricing))[0].prices == Prices(500_000_000, 4_000_000_000, 1_000_000)
-
-
-@pytest.mark.parametrize("price", ["0", 0, None, "-1", "free", "NaN"])
-def test_an_endpoint_without_a_usable_price_is_shown_and_not_used(price: Any) -> None:
-    """A price of zero, none or nonsense cannot bound a bill."""
-    found = catalog.endpoints(MODEL, {"endpoints": [row("X", "x", prompt=price), row("Y", "y"), {"tag": "z"}]})
-    assert [endpoint.tag for endpoint in found.endpoints] == ["y"]
-    assert [(each.provider, each.tag) for each in found.unpriced] == [("X", "x"), ("", "z")]
-    assert all(each.reason for each in found.unpriced)
 
 
 def test_the_founding_market_is_judged_as_the_founding_run_was() -> None:
@@ -115,21 +61,39 @@ def test_the_founding_market_is_judged_as_the_founding_run_was() -> None:
     assert "status -5" in reasons["inceptron/int4"]
 
 
-def test_formats_are_no_ladder_of_bits() -> None:
-    """NVFP4 and MXFP4 are as many bits as INT4 and still not it; a model without a known format has none."""
-    assert [fidelity("int4", label) for label in ("INT4", "fp8", "int8", "nvfp4", "mxfp4", "fp6", None)] == [
-        Fidelity.SAME, Fidelity.WIDER, Fidelity.WIDER, *[Fidelity.NARROWER] * 3, Fidelity.UNKNOWN
-    ]  # fmt: skip
-    assert native_format("moonshotai/Kimi-K2.5:nitro") == "int4"
-    assert native_format("acme/model") is None
-    assert native_format("moonshotai/kimi-k2-0905") == "fp8"
-    assert native_format("deepseek/deepseek-r1-0528") == "fp8"
-    assert native_format("openai/gpt-oss-120b") == "mxfp4"
-    assert fidelity("bf16", "fp8") is Fidelity.NARROWER
-    assert fidelity("fp8", "bf16") is Fidelity.WIDER
-    unknown = catalog.endpoints("acme/model", {"endpoints": [row("X", "x")]}).endpoints
-    assert not verdicts(unknown, NO_WISH)[0].use
-    assert verdicts(unknown, Providers(precision="any"))[0].use
+def test_the_rule_that_decided_is_named() -> None:
+    """Each verdict carries its rule; where several speak against an endpoint, all of them are said, the first one counts."""
+    rules = {
+        tag: verdict.rule
+        for tag, verdict in judged(*MARKET, ignore=("chutes",), max_price={"completion": 3.05}).items()
+    }
+    assert rules == {
+        "chutes/int4": Rule.IGNORE, "siliconflow/fp8": Rule.LABEL, "moonshotai": Rule.AUTHOR, "novita/bf16": Rule.MAX_PRICE,
+        "deepinfra/fp4": Rule.LABEL, "nebius/nvfp4": Rule.LABEL, "venice": Rule.UNKNOWN, "phala": Rule.UNKNOWN,
+        "fireworks": Rule.KNOWLEDGE, "fireworks/fast": Rule.KNOWLEDGE, "baseten/int4": Rule.KNOWLEDGE,
+        "parasail/int4": Rule.STATUS, "inceptron/int4": Rule.STATUS,
+    }  # fmt: skip
+    sick = judged(row("BaseTen", "baseten/fp4", "fp4", status=-5, uptime_last_30m=41.0))["baseten/fp4"]
+    assert sick.rule is Rule.KNOWLEDGE
+    assert sick.reason.endswith("native is int4; also degraded or down (status -5, up 41 % of the last 30 minutes)")
+    assert judged(*MARKET, only=("venice",))["baseten/int4"].rule is Rule.ONLY
+    assert judged(*MARKET, quantizations=("fp8",))["chutes/int4"].rule is Rule.QUANTIZATIONS
+    assert judged(*MARKET, precision="any")["venice"].rule is Rule.ANY
+
+
+def test_who_is_down_is_asked_only_by_name() -> None:
+    """A negative status excludes, unless `only` names the endpoint; every other rule still holds for it."""
+    assert used(*MARKET, only=("parasail",)) == {"parasail/int4"}
+    assert used(*MARKET, only=("inceptron/int4", "fireworks")) == {"inceptron/int4"}
+    assert "parasail/int4" not in used(*MARKET, precision="any")
+
+
+def test_unknown_precision_is_let_in_on_demand() -> None:
+    """The key `unknown` lets in who says nothing, not who is known or declares another format."""
+    assert used(*MARKET, unknown="accept") - used(*MARKET) == {"venice", "phala"}
+    assert "accepted" in judged(*MARKET, unknown="accept")["venice"].reason
+    assert used(row("X", "x", "int4-awq")) == set()
+    assert used(row("X", "x", "int4-awq"), unknown="accept") == {"x"}
 
 
 def test_a_tag_shared_with_an_excluded_endpoint_is_out() -> None:
@@ -193,11 +157,11 @@ def test_fields_of_openrouter_pass_through_and_ours_do_not() -> None:
     """What the user writes for OpenRouter is sent as it stands; eyas's own keys are not."""
     wish = Providers(
         precision="any", routing="gateway", sort={"by": "price", "partition": "none"}, data_collection="deny", zdr=True,
-        require_parameters=True, quantizations=("int4",), order=("x",), ignore=("y",), allow_fallbacks=False,
+        require_parameters=True, quantizations=("int4",), order=("x",), ignore=("y",), allow_fallbacks=False, unknown="accept",
         options={"x": {"a": 1}}, preferred_min_throughput={"p90": 20},
     )  # fmt: skip
     block = provider_block(listed(MARKET[0], MARKET[1]), wish)
-    assert not block.keys() & {"precision", "routing"}
+    assert not block.keys() & {"precision", "routing", "unknown", "drop_above", "require_streamed"}
     assert (block["order"], block["ignore"], block["allow_fallbacks"]) == (["x"], ["y"], False)
     assert (block["sort"], block["data_collection"], block["zdr"]) == (
         {"by": "price", "partition": "none"},

@@ -1,6 +1,7 @@
 """An endpoint list, as the API gives it, as Endpoints. Decoded permissively: fields and values may appear at any time.
 
-Source of the shape: GET /models/{author}/{slug}/endpoints, https://openrouter.ai/docs/api-reference/list-endpoints.
+Sources of the shapes: https://openrouter.ai/docs/api-reference/list-endpoints for GET /models/{author}/{slug}/endpoints,
+GET /providers, and GET /endpoints/zdr. No page describes a `data_policy`; its fields are those of the API's own web site.
 """
 
 from __future__ import annotations
@@ -15,23 +16,47 @@ from eyas.types import Endpoint, Prices
 Json = dict[str, Any]
 
 
-class Unpriced(NamedTuple):
-    """An endpoint whose price cannot be used, and why."""
+class Terms(NamedTuple):
+    """What the API says of an endpoint beside its offer.
 
-    provider: str
-    tag: str
-    reason: str
+    Attributes:
+        kept, trained: whether prompts may be kept, and trained on; None where it does not say.
+        country: where the provider is based, as the API writes it; empty where it does not say.
+        datacenters: countries of its data centers.
+        discount: the share taken off the listed price, 0 to 1; never counted on.
+    """
+
+    kept: bool | None = None
+    trained: bool | None = None
+    country: str = ""
+    datacenters: tuple[str, ...] = ()
+    discount: float = 0.0
+
+
+class Company(NamedTuple):
+    """A provider by the API's list of providers: its slug, and its terms."""
+
+    slug: str
+    terms: Terms
 
 
 class Listing(NamedTuple):
-    """All endpoints of a model, and those that cannot be judged for want of a price."""
+    """All endpoints of a model, and the terms of each. A price of 0 is none: such an endpoint cannot be used."""
 
     endpoints: tuple[Endpoint, ...]
-    unpriced: tuple[Unpriced, ...]
+    terms: Mapping[Endpoint, Terms]
 
 
-def endpoints(model: str, data: Any, slugs: Mapping[str, str] | None = None) -> Listing:
-    """Read the `data` of an endpoint list; `slugs` maps display names to slugs where the API said so.
+def endpoints(
+    model: str, data: Any, companies: Mapping[str, Company] | None = None, forgetful: frozenset[str] | None = None
+) -> Listing:
+    """Read the `data` of an endpoint list.
+
+    Args:
+        model: whose list it is.
+        data: as decoded from JSON.
+        companies: display name -> company, where the API told.
+        forgetful: what `no_retention` read; None where it was not asked for.
 
     Raises:
         ApiError: it is no endpoint list.
@@ -39,32 +64,44 @@ def endpoints(model: str, data: Any, slugs: Mapping[str, str] | None = None) -> 
     rows = _mapping(data).get("endpoints")
     if not isinstance(rows, list):
         raise ApiError(f"the endpoint list of {model} holds no endpoints: check [target] base_url and model")
-    good: list[Endpoint] = []
-    bad: list[Unpriced] = []
-    for row in cast("list[Any]", rows):
-        fields = _mapping(row)
-        try:
-            good.append(_endpoint(model, fields, slugs or {}))
-        except UsageError as error:
-            bad.append(Unpriced(_text(fields, "provider_name"), _text(fields, "tag"), str(error)))
-    return Listing(tuple(good), tuple(bad))
+    found: dict[Endpoint, Terms] = {}
+    listed: list[Endpoint] = []
+    for row in map(_mapping, cast("list[Any]", rows)):
+        company = (companies or {}).get(_provider(row))
+        endpoint = _endpoint(model, row, company)
+        listed.append(endpoint)
+        found[endpoint] = _terms(row, company.terms if company else Terms(), forgetful)
+    return Listing(tuple(listed), found)
 
 
-def slugs(data: Any) -> dict[str, str]:
-    """Display name -> slug, from the `data` of GET /providers; empty if it is something else."""
-    rows = cast("list[Any]", data) if isinstance(data, list) else []
-    named = ((_text(_mapping(row), "name"), _text(_mapping(row), "slug")) for row in rows)
-    return {name: slug for name, slug in named if name and slug}
+def companies(data: Any) -> dict[str, Company]:
+    """Display name -> company, from the `data` of GET /providers; empty if it is something else."""
+    rows = map(_mapping, _list(data))
+    named = {_text(row, "name"): Company(_text(row, "slug"), _terms(row, Terms(), None)) for row in rows}
+    return {name: company for name, company in named.items() if name and company.slug}
 
 
-def _endpoint(model: str, row: Json, slugs: Mapping[str, str]) -> Endpoint:
-    provider = _text(row, "provider_name") or _text(row, "name").split(" | ")[0]
-    tag = _text(row, "tag") or slugs.get(provider) or provider.lower().replace(" ", "-")
+def no_retention(data: Any) -> frozenset[str]:
+    """Which endpoints keep no prompt, from the `data` of GET /endpoints/zdr, as `name|tag`; empty if it is something else."""
+    return frozenset(_name(row) for row in map(_mapping, _list(data)))
+
+
+def _name(row: Json) -> str:
+    return f"{_text(row, 'name')}|{_text(row, 'tag')}"
+
+
+def _provider(row: Json) -> str:
+    return _text(row, "provider_name") or _text(row, "name").split(" | ")[0]
+
+
+def _endpoint(model: str, row: Json, company: Company | None) -> Endpoint:
+    provider = _provider(row)
+    tag = _text(row, "tag") or (company.slug if company else provider.lower().replace(" ", "-"))
     quantization = row.get("quantization")
     return Endpoint(
         model=model,
         provider=provider,
-        slug=slugs.get(provider) or tag.split("/", 1)[0],
+        slug=company.slug if company else tag.split("/", 1)[0],
         tag=tag,
         prices=_prices(_mapping(row.get("pricing"))),
         quantization=quantization if isinstance(quantization, str) else None,
@@ -72,25 +109,71 @@ def _endpoint(model: str, row: Json, slugs: Mapping[str, str]) -> Endpoint:
         max_output=_whole(row.get("max_completion_tokens")),
         status=_whole(row.get("status")),
         uptime=_number(row.get("uptime_last_30m")),
-        parameters=tuple(str(name) for name in cast("list[Any]", row.get("supported_parameters") or [])),
+        parameters=tuple(str(name) for name in _list(row.get("supported_parameters"))),
     )
 
 
 def _prices(pricing: Json) -> Prices:
-    """The highest price that may apply: conditional overrides count, discounts do not."""
-    layers = [pricing, *(_mapping(layer) for layer in cast("list[Any]", pricing.get("overrides") or []))]
-    highest = {
-        name: max((price_per_million(str(layer[name])) for layer in layers if layer.get(name) is not None), default=0)
-        for name in ("prompt", "completion", "request")
-    }
-    if highest["prompt"] <= 0 or highest["completion"] <= 0:
-        raise UsageError(f"a price of zero or none ({pricing or 'no pricing'}): a bill could not be bounded")
+    """The highest price that may apply; 0 where there is no usable one.
+
+    Conditional overrides (time of day, length of the prompt) count at their highest, and so do the prices of a thinking
+    token and of a token that is written to a cache. A discount does not count: the listed price may be without it.
+    """
+    layers = [pricing, *map(_mapping, _list(pricing.get("overrides")))]
     # A request's fee is listed in dollars, not a token's: undo the scaling to a million.
-    return Prices(highest["prompt"], highest["completion"], -(-highest["request"] // 1_000_000))
+    fee = max((_price(layer, "request") or 0 for layer in layers), default=0)
+    return Prices(
+        _highest(layers, "prompt", "input_cache_write"),
+        _highest(layers, "completion", "internal_reasoning"),
+        -(-fee // 1_000_000),
+    )
+
+
+def _highest(layers: list[Json], name: str, *others: str) -> int:
+    """The highest of these prices; 0 if the price `name` itself is missing or no price somewhere."""
+    base = _price(layers[0], name)
+    if not base or any(layer.get(name) is not None and _price(layer, name) is None for layer in layers):
+        return 0
+    return max(base, *(_price(layer, each) or 0 for layer in layers for each in (name, *others)))
+
+
+def _price(layer: Json, name: str) -> int | None:
+    """Nano-dollars per million tokens; None where nothing usable is listed."""
+    try:
+        return price_per_million(str(layer[name])) if layer.get(name) is not None else None
+    except UsageError:
+        return None
+
+
+def _terms(row: Json, of_company: Terms, forgetful: frozenset[str] | None) -> Terms:
+    """What the row says, else what is known of the company."""
+    policy = _mapping(row.get("data_policy") or row.get("dataPolicy"))
+    policy = policy | _mapping(policy.get("paidModels"))
+    kept, trained = _flag(policy, "retainsPrompts", "retains_prompts"), _flag(policy, "training")
+    if forgetful and _text(row, "name"):
+        # "Providers that do not retain your data are also unable to train on your data", says the API's page on it.
+        kept = _name(row) not in forgetful
+        trained = trained if kept else False
+    discount = _number(_mapping(row.get("pricing")).get("discount")) or 0.0
+    return Terms(
+        kept=of_company.kept if kept is None else kept,
+        trained=of_company.trained if trained is None else trained,
+        country=_text(row, "headquarters") or of_company.country,
+        datacenters=tuple(map(str, _list(row.get("datacenters")))) or of_company.datacenters,
+        discount=discount if 0 < discount < 1 else 0.0,
+    )
+
+
+def _flag(policy: Json, *names: str) -> bool | None:
+    return next((policy[name] for name in names if isinstance(policy.get(name), bool)), None)
 
 
 def _mapping(value: Any) -> Json:
     return cast("Json", value) if isinstance(value, dict) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    return cast("list[Any]", value) if isinstance(value, list) else []
 
 
 def _text(row: Json, name: str) -> str:
@@ -99,8 +182,11 @@ def _text(row: Json, name: str) -> str:
 
 
 def _whole(value: Any) -> int | None:
-    return int(value) if isinstance(value, int | float) else None
+    number = _number(value)
+    return None if number is None else int(number)
 
 
 def _number(value: Any) -> float | None:
-    return float(value) if isinstance(value, int | float) else None
+    """A finite number; JSON of others may hold Infinity."""
+    usable = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e15
+    return float(value) if usable else None

@@ -3,33 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 from eyas.config import Providers
-from eyas.providers.precision import Fidelity, judge
-from eyas.types import Endpoint
+from eyas.providers.precision import Fidelity, Judgement, judge
+from eyas.providers.rules import Rule
+from eyas.types import NANO, Endpoint
 
-_OURS = frozenset({"precision", "routing", "drop_above", "require_streamed", "only", "ignore", "order"})
-_MILLION_NANO = 1_000_000_000
+_SENT = (
+    "sort", "allow_fallbacks", "require_parameters", "data_collection", "zdr", "enforce_distillable_text",
+    "quantizations", "preferred_min_throughput", "preferred_max_latency", "max_price", "options",
+)  # fmt: skip
+"""Keys of [providers] that OpenRouter takes as they are; only, order and ignore are built; the others are eyas's own."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """An endpoint, whether it may answer, and the reason in words."""
+    """An endpoint, whether it may answer, the rule that decided, the reason in words, and how faithful its weights are."""
 
     endpoint: Endpoint
     use: bool
     reason: str
+    rule: Rule
+    fidelity: Fidelity = Fidelity.UNKNOWN
 
 
-def verdicts(endpoints: Iterable[Endpoint], wish: Providers) -> tuple[Verdict, ...]:
-    """A verdict on every endpoint, cheapest output first."""
-    ordered = sorted(endpoints, key=lambda e: (e.prices.completion, e.prices.prompt, e.tag, e.quantization or ""))
-    found = [Verdict(endpoint, *_verdict(endpoint, wish)) for endpoint in ordered]
+class _Finding(NamedTuple):
+    """What one rule says against an endpoint."""
+
+    rule: Rule
+    reason: str
+
+
+def verdicts(endpoints: Iterable[Endpoint], wish: Providers, today: str = "") -> tuple[Verdict, ...]:
+    """A verdict on every endpoint, cheapest output first, those without a usable price last.
+
+    `today` is a date as YYYY-MM-DD, by which knowledge of providers may have expired; without it all of it counts.
+    """
+    found = [_verdict(endpoint, wish, today) for endpoint in sorted(endpoints, key=_cheapest)]
     barred = {verdict.endpoint.tag for verdict in found if not verdict.use}
     return tuple(
-        Verdict(verdict.endpoint, False, f"shares its tag {verdict.endpoint.tag} with an excluded endpoint")
+        replace(
+            verdict, use=False, rule=Rule.TAG, reason=f"shares its tag {verdict.endpoint.tag} with an excluded endpoint"
+        )
         if verdict.use and verdict.endpoint.tag in barred
         else verdict
         for verdict in found
@@ -60,11 +77,8 @@ def provider_block(endpoints: Sequence[Endpoint], wish: Providers, barred: Itera
     `only` names tags, `max_price` bounds the bill on the API's side too, in USD per million tokens. A bare tag names
     all endpoints of its provider, so those of them that are `barred` are ignored by their full tags.
     """
-    block: dict[str, Any] = {
-        name: value
-        for name, value in wish.model_dump(mode="json", exclude_none=True).items()
-        if name not in _OURS and value not in ([], {})
-    }
+    wished = wish.model_dump(mode="json", exclude_none=True)
+    block: dict[str, Any] = {name: wished[name] for name in _SENT if wished.get(name) not in (None, [], {})}
     block["only"] = list(dict.fromkeys(endpoint.tag for endpoint in endpoints))
     if wish.order:
         block["order"] = list(wish.order)
@@ -92,51 +106,72 @@ def served_by(provider: str, endpoints: Iterable[Endpoint]) -> Endpoint | None:
     return next((e for e in endpoints if name in (_plain(e.provider), _plain(e.slug))), None)
 
 
-def _verdict(endpoint: Endpoint, wish: Providers) -> tuple[bool, str]:
-    for test in (_by_name, _by_precision, _by_health, _by_price):
-        reason = test(endpoint, wish)
-        if reason is not None:
-            return False, reason
-    return True, judge(endpoint)[1] if wish.precision == "native" else "any precision is allowed"
+def _cheapest(endpoint: Endpoint) -> tuple[bool, int, int, str, str]:
+    prices = endpoint.prices
+    return _priceless(endpoint), prices.completion, prices.prompt, endpoint.tag, endpoint.quantization or ""
 
 
-def _by_name(endpoint: Endpoint, wish: Providers) -> str | None:
+def _priceless(endpoint: Endpoint) -> bool:
+    return endpoint.prices.prompt <= 0 or endpoint.prices.completion <= 0
+
+
+def _verdict(endpoint: Endpoint, wish: Providers, today: str) -> Verdict:
+    judged = judge(endpoint, today)
+    precision = _by_precision(endpoint, wish, judged)
+    against = [
+        each
+        for each in (_by_name(endpoint, wish), precision, _by_health(endpoint, wish), _by_price(endpoint, wish))
+        if each
+    ]
+    if against and against[0].rule in (Rule.IGNORE, Rule.ONLY):
+        del against[1:]  # who names a provider knows why
+    if against:
+        reason = "; also ".join(each.reason for each in against)
+        return Verdict(endpoint, False, reason, against[0].rule, judged.fidelity)
+    if wish.precision == "any":
+        return Verdict(endpoint, True, "any precision is allowed", Rule.ANY, judged.fidelity)
+    reason = judged.reason if judged.fidelity.faithful else f"{judged.reason}; unknown precision is accepted"
+    return Verdict(endpoint, True, reason, judged.rule, judged.fidelity)
+
+
+def _by_name(endpoint: Endpoint, wish: Providers) -> _Finding | None:
     for name in wish.ignore:
         if matches(endpoint, name):
-            return f"ignored by name ({name!r} in [providers] ignore)"
+            return _Finding(Rule.IGNORE, f"ignored by name ({name!r} in [providers] ignore)")
     if wish.only and not any(matches(endpoint, name) for name in wish.only):
-        return "not named in [providers] only"
+        return _Finding(Rule.ONLY, "not named in [providers] only")
     return None
 
 
-def _by_precision(endpoint: Endpoint, wish: Providers) -> str | None:
+def _by_precision(endpoint: Endpoint, wish: Providers, judged: Judgement) -> _Finding | None:
     label = (endpoint.quantization or "unknown").lower()
     if wish.quantizations and label not in wish.quantizations:
-        return f"{label} is not in [providers] quantizations"
-    if wish.precision == "any":
+        return _Finding(Rule.QUANTIZATIONS, f"{label} is not in [providers] quantizations")
+    accepted = judged.fidelity.faithful or (judged.fidelity is Fidelity.UNKNOWN and wish.unknown == "accept")
+    return None if accepted or wish.precision == "any" else _Finding(judged.rule, judged.reason)
+
+
+def _by_health(endpoint: Endpoint, wish: Providers) -> _Finding | None:
+    if endpoint.status is None or endpoint.status >= 0 or any(matches(endpoint, name) for name in wish.only):
         return None
-    found, reason = judge(endpoint)
-    return None if found in (Fidelity.SAME, Fidelity.WIDER) else reason
+    uptime = "" if endpoint.uptime is None else f", up {endpoint.uptime:g} % of the last 30 minutes"
+    return _Finding(Rule.STATUS, f"degraded or down (status {endpoint.status}{uptime})")
 
 
-def _by_health(endpoint: Endpoint, _: Providers) -> str | None:
-    if endpoint.status is not None and endpoint.status < 0:
-        return f"down or degraded (status {endpoint.status})"
-    return None
-
-
-def _by_price(endpoint: Endpoint, wish: Providers) -> str | None:
+def _by_price(endpoint: Endpoint, wish: Providers) -> _Finding | None:
+    if _priceless(endpoint):
+        return _Finding(Rule.PRICE, "no usable price is listed (zero, none or no number): a bill could not be bounded")
     limits = wish.max_price or {}
     for name, price in (("prompt", endpoint.prices.prompt), ("completion", endpoint.prices.completion)):
-        if name in limits and price > limits[name] * _MILLION_NANO:
-            return f"{name} costs ${price / _MILLION_NANO:g}/M, above [providers] max_price"
+        if name in limits and price > limits[name] * NANO:
+            return _Finding(Rule.MAX_PRICE, f"{name} costs ${price / NANO:g}/M, above [providers] max_price")
     return None
 
 
 def _max_price(endpoints: Sequence[Endpoint], wish: Mapping[str, float]) -> dict[str, float]:
     bounds = {
-        "prompt": max(e.prices.prompt for e in endpoints) / _MILLION_NANO,
-        "completion": max(e.prices.completion for e in endpoints) / _MILLION_NANO,
+        "prompt": max(e.prices.prompt for e in endpoints) / NANO,
+        "completion": max(e.prices.completion for e in endpoints) / NANO,
     }
     return dict(wish) | {name: min(bound, wish.get(name, bound)) for name, bound in bounds.items()}
 
