@@ -1,8 +1,8 @@
-"""Prompts + endpoints + State -> Plan: what is owed, over which routes, and what a request can cost. Pure."""
+"""Which ways there are to ask, the most that a request on each can cost, and how it is sampled. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,8 +10,7 @@ from eyas.config import RunConfig
 from eyas.errors import UsageError
 from eyas.ledger import cost_of, prompt_upper
 from eyas.providers.choose import can_serve, matches, provider_block
-from eyas.state import State
-from eyas.types import Endpoint, Prices, Prompt, Work
+from eyas.types import Endpoint, Prices
 
 GATEWAY = "gateway"
 """Tag of the one route where OpenRouter picks among all allowed endpoints."""
@@ -34,14 +33,6 @@ class Route:
     def takes(self, parameter: str) -> bool:
         """Whether the endpoints take that sampling parameter; one that lists none is taken at its word of silence."""
         return all(not endpoint.parameters or parameter in endpoint.parameters for endpoint in self.endpoints)
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """Prompts of the sources that the run does not know yet, and those of the run that the sources no longer hold."""
-
-    added: tuple[Prompt, ...]
-    removed: tuple[tuple[str, str], ...]
 
 
 def routes(config: RunConfig, allowed: Sequence[Endpoint], barred: Iterable[Endpoint] = ()) -> tuple[Route, ...]:
@@ -81,35 +72,6 @@ def sampling(config: RunConfig, dataset: str, preset: Mapping[str, float], route
     }
     chosen = {**preset, **{name: value for name, value in wished.items() if value is not None}}
     return {name: value for name, value in chosen.items() if route.takes(name)}
-
-
-def change(state: State, prompts: Iterable[Prompt]) -> Change:
-    """What the sources have more, or less, than the journal. Datasets that RUN.toml dropped count as removed."""
-    prompts = tuple(prompt for prompt in prompts if not forgotten(state, prompt))
-    found = {(prompt.dataset, prompt.id) for prompt in prompts}
-    known = {(name, prompt_id) for name, dataset in state.datasets.items() for prompt_id in dataset.prompts}
-    return Change(
-        added=tuple(prompt for prompt in prompts if (prompt.dataset, prompt.id) not in known),
-        removed=tuple(sorted(known - found)),
-    )
-
-
-def forgotten(state: State, prompt: Prompt) -> bool:
-    """Whether the user had a prompt removed for good: it is never asked again, also where a source still holds it."""
-    known = state.datasets.get(prompt.dataset)
-    return known is not None and prompt.id in known.forgotten
-
-
-def owed(config: RunConfig, state: State, ordered: Iterable[Prompt]) -> Iterator[tuple[Work, Prompt]]:
-    """The works still to ask, in the order given, samples of a prompt one after the other."""
-    for prompt in ordered:
-        if forgotten(state, prompt):
-            continue
-        for sample in range(config.dataset(prompt.dataset).samples):
-            work = Work(prompt.dataset, prompt.id, 0, sample)
-            known = state.works.get(work)
-            if known is None or known.owed:
-                yield work, prompt
 
 
 def _dearest(endpoints: Sequence[Endpoint]) -> Prices:

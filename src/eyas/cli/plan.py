@@ -1,0 +1,136 @@
+"""`eyas plan`."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import click
+from pydantic import SecretStr
+
+from eyas.cli import start
+from eyas.cli.run import ASK_ABOVE, plain_progress, say_inputs, watch_signals
+from eyas.config import RunConfig, load
+from eyas.engine.planning import Draft, draft, read, state_of
+from eyas.engine.scope import Scope
+from eyas.engine.session import Options, run_config
+from eyas.errors import StorageError, UsageError
+from eyas.ledger import usd
+from eyas.plan.document import document
+from eyas.plan.figures import Wish
+from eyas.plan.scenarios import QUOTAS
+from eyas.report.planned import quantity, tables
+from eyas.types import StopReason
+
+_SCALE = {"": 1, "k": 1_000, "M": 1_000_000, "G": 1_000_000_000}
+_NARROWEST, _WIDEST = 80, 120
+DEFAULT = ",".join(quantity(quota).replace(" ", "") for quota in QUOTAS)
+
+
+def numbers(text: str) -> tuple[int, ...]:
+    """Output tokens, separated by commas: 5M,7M.
+
+    Raises:
+        UsageError: it is something else.
+    """
+    found = [re.fullmatch(r"(\d+(?:\.\d+)?)([kMG]?)", part.strip()) for part in text.split(",")]
+    quotas = tuple(round(float(each[1]) * _SCALE[each[2]]) for each in found if each)
+    if len(quotas) < len(found) or not all(quotas):
+        raise UsageError(f"--quotas {text}: give output tokens a dataset, such as 5M,7M or 300k")
+    return quotas
+
+
+@click.command("plan")
+@click.argument("config_file", metavar="RUN.toml", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, a stable interface.")
+@click.option("--out", type=click.Path(path_type=Path), help="Write the plan here, for `eyas run plan.json`.")
+@click.option(
+    "--pilot", type=click.IntRange(min=1), metavar="N", help="Buy N answers a dataset first, and plan by them."
+)
+@click.option("--quotas", default=DEFAULT, show_default=True, help="Output tokens a dataset to compare.")
+@click.option(
+    "--local-tps", type=click.FloatRange(min=0, min_open=True), metavar="X", help="Tokens/s of an engine of yours."
+)
+@click.option(
+    "--train-max-length", type=click.IntRange(min=1), metavar="L", help="Price the tokens that a trainer cuts off."
+)
+@click.option(
+    "--key-file", type=click.Path(path_type=Path), help="Read the API key from this file; needed for a pilot only."
+)
+@click.option("--insecure-http", is_flag=True, help="Let [target] base_url send the key unencrypted over a network.")
+@click.option("--yes", is_flag=True, help="Do not ask before a pilot that may spend more than $5.")
+def command(
+    config_file: Path,
+    as_json: bool,
+    out: Path | None,
+    pilot: int | None,
+    quotas: str,
+    local_tps: float | None,
+    train_max_length: int | None,
+    key_file: Path | None,
+    insecure_http: bool,
+    yes: bool,
+) -> int:
+    """Say what RUN.toml will cost and how long it takes, and which quota fits the money. Buys nothing but a pilot.
+
+    A run that has begun is planned for what is still owed, by the lengths of the answers it has.
+    """
+    config = load(config_file, insecure_http=insecure_http)
+    key, wish = start.key(key_file, needed=pilot is not None), Wish(numbers(quotas), local_tps, train_max_length)
+    sources = start.run_loop(read(config, key))
+    say_inputs(sources.inputs)
+    made = draft(sources, state_of(config), wish)
+    if pilot is not None:
+        agree(made, pilot, yes=yes)
+        buy(config, config_file.read_text(encoding="utf-8"), key, pilot)
+        made = draft(sources, state_of(config), wish)
+    if out is not None:
+        write(out, document(made.figures, made.basis, config_file, out.parent))
+    print(json.dumps(made.figures, indent=2) if as_json else tables(made.figures, width()))
+    return 0
+
+
+def width() -> int:
+    """Columns to write for: those of the terminal, between 80 and 120."""
+    return min(max(shutil.get_terminal_size().columns, _NARROWEST), _WIDEST)
+
+
+def agree(made: Draft, pilot: int, *, yes: bool) -> None:
+    """Have a pilot confirmed that may cost more than $5.
+
+    Raises:
+        UsageError: nobody is there to ask.
+    """
+    most = usd(made.pilot(pilot))
+    if yes or most <= ASK_ABOVE:
+        return
+    if not sys.stdin.isatty():
+        raise UsageError(f"this pilot may spend up to ${most:.2f}: add --yes to agree without a terminal, or buy fewer")
+    click.confirm(f"This pilot may spend up to ${most:.2f} (far less if answers are not all at max_tokens). Go on?",
+                  abort=True, err=True)  # fmt: skip
+
+
+def buy(config: RunConfig, text: str, key: SecretStr, pilot: int) -> None:
+    """Buy a pilot: a session of the run that asks its first N works of each dataset."""
+    start.allow_open_files(config.limits.in_flight)
+    print("buying a pilot; ^C twice ends what flies, and the plan is made by what has come", file=sys.stderr)
+    options = Options(on_start=watch_signals, on_tick=plain_progress(), scope=Scope(pilot))
+    ended = start.run_loop(run_config(config, text, key, options))
+    if ended.reason is not StopReason.COMPLETE:
+        print(f"eyas: the pilot ended early ({ended.reason}); planning by the answers it brought", file=sys.stderr)
+
+
+def write(out: Path, text: str) -> None:
+    """Write the plan document.
+
+    Raises:
+        StorageError: it cannot be written.
+    """
+    try:
+        out.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise StorageError(f"{out} cannot be written ({error.strerror}): choose another --out") from error
+    print(f"plan written: eyas run {out}", file=sys.stderr)

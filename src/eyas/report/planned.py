@@ -1,0 +1,191 @@
+"""A plan in words and tables, from the figures of `eyas plan --json`: the advice first, then what it rests on. Text only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from eyas.report.progress import columns
+from eyas.report.remarks import reason, remarks, wrapped
+
+Figures = Mapping[str, Any]
+WIDE = 100
+"""Columns of a terminal from which numbers are written in full."""
+WIDE_BAND = 0.2
+"""The width of a band, by what is expected, from which the advice shows it."""
+
+
+def advice(figures: Figures) -> str:
+    """The plan in one sentence: what it costs and takes, or what to choose so that it fits."""
+    expected, left = figures["total"]["usd"]["expected"], figures["money"]["left"]
+    if not figures["total"]["answers"]:
+        return "Nothing is left to ask: every quota is met, or every prompt has its answer"
+    what, chosen = _what(figures), next((each for each in figures["scenarios"] if each["chosen"]), None)
+    if figures["fits"]:
+        tight = "" if figures["comfortable"] else f". Less than {figures['margin']:.0%} is to spare"
+        cost = _about(figures["total"]["usd"]) + ("" if left is None else f" of ${left:,.2f}")
+        return f"{what}: {cost}, {_time(figures, figures['modes'])}{tight}"
+    lead = f"{what}: about ${expected:,.2f}, and ${left:,.2f} may be spent: it does not fit"
+    if chosen is not None:
+        cost, quota = _about(chosen["usd"]), quantity(chosen["output_tokens"])
+        return f"{lead}. Choose {quota} tokens a set: {cost}, {_time(figures, figures['chosen_modes'])}"
+    most = figures["largest_output_tokens"]
+    return f"{lead}. " + (f"About {quantity(most)} tokens a set would fit" if most else "No quota fits")
+
+
+def _about(band: Figures) -> str:
+    """What is expected, and between what it may be where that is far apart."""
+    low, expected, high = band["low"], band["expected"], band["high"]
+    far = high - low > WIDE_BAND * expected
+    return f"about ${expected:,.2f}" + (f" (${low:,.2f} to ${high:,.2f})" if far else "")
+
+
+def _what(figures: Figures) -> str:
+    quotas = {each["quota"] for each in figures["datasets"].values()}
+    if figures["quotas"] == "none":
+        return "An answer to every prompt"
+    return f"{quantity(quotas.pop())} tokens a set" if figures["quotas"] == "one" else "The quotas of RUN.toml"
+
+
+def _time(figures: Figures, modes: Figures) -> str:
+    mode = figures["advised_mode"]
+    return f"{modes[mode]['expected']:,.0f} minutes in {mode} mode"
+
+
+def tables(figures: Figures, width: int) -> str:
+    """The whole plan for people, for a terminal of that many columns (80 or more)."""
+    blocks = [
+        wrapped(advice(figures), width),
+        _sets(figures, width),
+        _scenarios(figures, width),
+        _lengths(figures),
+        _cuts(figures),
+        _minutes(figures),
+        _endpoints(figures),
+        remarks(figures, width),
+    ]
+    return "\n".join("\n".join([*block, ""]) for block in blocks if block).rstrip("\n")
+
+
+def _sets(figures: Figures, width: int) -> list[str]:
+    number, most = (full, 24) if width >= WIDE else (short, 9)
+    head = ("set", "rows", "prompts", "tok in", "answers", "tok out", "$ low", "expected", "worst")
+    rows = [_row(_name(name, most), each, number) for name, each in figures["datasets"].items()]
+    spent = figures["money"]["spent"]
+    title = "To be bought" + (f" (this run has spent ${spent:,.2f} already)" if spent else "")
+    return [title, *columns([head, *rows, _row("all", figures["total"], number)])]
+
+
+def _row(name: str, each: Figures, number: Callable[[int], str]) -> tuple[str, ...]:
+    counts = (number(each[key]) for key in ("rows", "prompts", "prompt_tokens", "answers", "output_tokens"))
+    return (name, *counts, *_dollars(each["usd"]))
+
+
+def _dollars(band: Figures) -> tuple[str, str, str]:
+    return _cents(band["low"]), _cents(band["expected"]), _cents(band["worst"])
+
+
+def _cents(usd: float) -> str:
+    return f"{usd:,.2f}" if usd < 1000 else f"{usd:,.0f}"
+
+
+def _scenarios(figures: Figures, width: int) -> list[str]:
+    head = ("tokens a set", "$ low", "expected", "worst", "")
+    rows = [(quantity(each["output_tokens"]), *_dollars(each["usd"]), _fit(each)) for each in figures["scenarios"]]
+    most = figures["largest_output_tokens"]
+    last = "Every prompt may be answered." if most is None else f"The largest that fits: about {quantity(most)}."
+    last += f" {figures['margin']:.0%} of the money stays free for what is not known."
+    if any(each["fits"] and not each["sure"] for each in figures["scenarios"]):
+        last += " On average: should answers be long, the money ends before the quota is met."
+    return ["What fits", *columns([head, *rows], left=(0, 4)), *wrapped(last, width)]
+
+
+def _fit(each: Figures) -> str:
+    left = each["left_usd"]
+    if left is None:
+        said = "no limit"
+    elif each["fits"]:
+        said = f"fits{'' if each['sure'] else ' on average'}, ${left:,.2f} left"
+    else:
+        said = f"does not fit: ${-left:,.2f} too much"
+    return said + (" <- choose" if each["chosen"] else "")
+
+
+def _lengths(figures: Figures) -> list[str]:
+    """Tokens an answer, set by set; nothing where all are alike, which a remark says."""
+    lengths = {name: each["length"] for name, each in figures["datasets"].items()}
+    if len({tuple(each.values()) for each in lengths.values()}) == 1:
+        return []
+    head = ("set", "low", "mean", "high", "")
+    rows = [
+        (_name(name, 16), *(f"{each[key]:,}" for key in ("low", "mean", "high")), reason(each))
+        for name, each in lengths.items()
+    ]
+    return ["Tokens an answer, on average", *columns([head, *rows], left=(0, 4))]
+
+
+def _cuts(figures: Figures) -> list[str]:
+    head = ("max_tokens", "answers cut at it", "$ of them", "")
+    rows = [
+        (
+            f"{each['max_tokens']:,}",
+            f"{each['length_share']:.1%}",
+            f"{each['length_usd']:,.2f}",
+            "<- now" if each["now"] else "",
+        )
+        for each in figures["max_tokens"]
+    ]
+    return ["Answers that end unfinished", *columns([head, *rows], left=(3,))]
+
+
+def _minutes(figures: Figures) -> list[str]:
+    head = ("mode", "low", "expected", "high", "")
+    note = {figures["mode"]: "<- now", figures["advised_mode"]: "<- advised"}
+    if figures["mode"] == figures["advised_mode"]:
+        note = {figures["mode"]: "<- now, and advised"}
+    rows = [
+        (mode, *(f"{each[key]:,.0f}" for key in ("low", "expected", "high")), note.get(mode, ""))
+        for mode, each in figures["modes"].items()
+    ]
+    title = "Minutes" if figures["fits"] else f"Minutes, until the money ends ({_what(figures)})"
+    return [title, *columns([head, *rows], left=(0, 4))]
+
+
+def _endpoints(figures: Figures) -> list[str]:
+    head = ("endpoint", "in $/M", "out $/M", "share", "")
+    rows = [
+        (
+            _name(each["tag"], 16),
+            f"{each['usd_per_m_prompt']:.3f}",
+            f"{each['usd_per_m_completion']:.3f}",
+            f"{each['share']:.0%}",
+            "" if each["metered"] else "a stream ended early is billed in full",
+        )
+        for each in figures["endpoints"]
+    ]
+    return ["Who may answer, cheapest first", *columns([head, *rows], left=(0, 4))]
+
+
+def quantity(tokens: int) -> str:
+    """Tokens as people say them: 7 M, 2.5 M, 300 k."""
+    for unit, size in (("M", 1_000_000), ("k", 1_000)):
+        if tokens >= size:
+            return f"{tokens / size:.2f}".rstrip("0").rstrip(".") + f" {unit}"
+    return str(tokens)
+
+
+def full(number: int) -> str:
+    """A count with all its digits: 7,000,000."""
+    return f"{number:,}"
+
+
+def short(number: int) -> str:
+    """A count in at most six characters: 950, 12.3k, 7.0M, 1.2B."""
+    for unit, size in (("B", 10**9), ("M", 10**6), ("k", 10**3)):
+        if number >= size * 0.9995:
+            return f"{number / size:.1f}{unit}"
+    return str(number)
+
+
+def _name(name: str, most: int) -> str:
+    return name if len(name) <= most else name[: most - 1] + "…"
