@@ -41,11 +41,15 @@ class SessionClosed(Event, frozen=True, tag="close"):
 
 
 class PromptAdded(Event, frozen=True, tag="prompt"):
-    """A prompt joined the run; its text is the payload (Prompt). `tokens` is our own count of the rendered prompt."""
+    """A prompt joined the run, or has other later turns now; its text is the payload (Prompt).
+
+    `tokens` is our own count of the rendered prompt, `turns` how many turns of the user come after it.
+    """
 
     dataset: str
     prompt_id: str
     tokens: int
+    turns: int = 0
 
 
 class PromptRemoved(Event, frozen=True, tag="unprompt"):
@@ -53,6 +57,24 @@ class PromptRemoved(Event, frozen=True, tag="unprompt"):
 
     dataset: str
     prompt_id: str
+
+
+class TurnAdded(Event, frozen=True, tag="turn"):
+    """A later turn of a conversation can be asked, the turn before it being answered.
+
+    Its prompt with the history as it is now is the payload (Prompt), `tokens` our own count of it. Should the turn before it
+    be answered anew, the event comes again.
+    """
+
+    work: Work
+    tokens: int
+
+
+class TurnRefused(Event, frozen=True, tag="noturn"):
+    """A later turn cannot be asked, as `detail` says in a sentence; nothing was sent. Its prompt is the payload (Prompt)."""
+
+    work: Work
+    detail: str = ""
 
 
 class Forgotten(Event, frozen=True, tag="forgotten"):
@@ -148,6 +170,8 @@ AnyEvent = (
     | SessionClosed
     | PromptAdded
     | PromptRemoved
+    | TurnAdded
+    | TurnRefused
     | Forgotten
     | Retried
     | Intent

@@ -9,9 +9,10 @@ from typing import Protocol
 import msgspec
 
 from eyas.errors import EyasError, UsageError
-from eyas.events import Forgotten, Intent, PromptAdded, Settled
+from eyas.events import Forgotten, Intent, PromptAdded, Settled, TurnAdded, TurnRefused
 from eyas.journal import Store
-from eyas.state import Attempt, State
+from eyas.state import Attempt, State, wanted
+from eyas.state.turns import before
 from eyas.types import Completion, Prompt, Record, Usage, Verdict, Work
 
 
@@ -21,7 +22,8 @@ class Ref(msgspec.Struct, frozen=True):
     Attributes:
         run: index of its run directory in the list that a `Reader` was given.
         work: what it answers.
-        prompt, answer: numbers of the journal's events whose payloads are the two texts.
+        prompt, answer: numbers of the journal's events whose payloads are the two texts; the prompt of a later turn holds
+            its history.
         attempt: the attempt that brought it.
         tag: the endpoint asked.
         cost: nano-dollars, None while unknown.
@@ -85,18 +87,20 @@ class Reader:
 class Run:
     """The journal of one run, folded, with the way to its texts."""
 
-    def __init__(self, folder: Path) -> None:
-        """Open a run directory.
+    def __init__(self, folder: Path, store: Store | None = None) -> None:
+        """Open a run directory; `store` reads its journal where that is open already.
 
         Raises:
             UsageError: there is none.
             StorageError: it cannot be read.
         """
         self.folder = folder
-        self.store = Store(folder)
+        self.store = store or Store(folder)
         self.state = State()
         self._last = 0
         self._prompts: dict[tuple[str, str], int] = {}
+        self._turns: dict[Work, int] = {}
+        self._asked: dict[int, int] = {}
         self._bodies: dict[int, int] = {}
         self._answers: dict[int, int] = {}
         try:
@@ -114,14 +118,18 @@ class Run:
                 self._answers[event.attempt] = seq
             elif isinstance(event, Intent):
                 self._bodies[event.attempt] = seq
+                if event.work.turn:
+                    self._asked[event.attempt] = self._turns.get(event.work, 0)
             elif isinstance(event, PromptAdded):
                 self._prompts[event.dataset, event.prompt_id] = seq
+            elif isinstance(event, TurnAdded | TurnRefused):
+                self._turns[event.work] = seq
             elif isinstance(event, Forgotten):
                 for name in event.prompts:
                     self._prompts.pop(name, None)
 
     def prompt(self, dataset: str, prompt_id: str) -> Prompt:
-        """A prompt as it was asked.
+        """A prompt as its conversation begins.
 
         Raises:
             UsageError: the run has no such prompt.
@@ -131,7 +139,28 @@ class Run:
             raise UsageError(
                 f"the run has no prompt {dataset}/{prompt_id}: see the ids in an export or in `eyas status`"
             )
-        return msgspec.json.decode(self.store.payload(seq), type=Prompt)
+        return _decode_prompt(self.store.payload(seq))
+
+    def asked(self, attempt: Attempt) -> Prompt:
+        """The prompt of an attempt as it was sent: that of a later turn holds the answers that came before it."""
+        return _decode_prompt(self.store.payload(self._asked_seq(attempt)))
+
+    def noted(self, work: Work) -> Prompt | None:
+        """The prompt of a later turn as it was noted behind the answer that stands before it; None if it was not."""
+        answer, seq = self.state.works[before(work)].answer, self._turns.get(work, 0)
+        return _decode_prompt(self.store.payload(seq)) if answer and seq > self._answers[answer] else None
+
+    def question(self, work: Work) -> Prompt:
+        """What the answer of a work replies to; of a work without one, what was noted last of it.
+
+        Raises:
+            UsageError: the run has no such prompt.
+        """
+        known = self.state.works.get(work)
+        if known is not None and known.answer is not None:
+            return self.asked(self.state.attempt(known.answer))
+        seq = self._turns.get(work)
+        return self.prompt(work.dataset, work.prompt_id) if seq is None else _decode_prompt(self.store.payload(seq))
 
     def body(self, attempt: Attempt) -> bytes:
         """The exact request body of an attempt."""
@@ -148,8 +177,7 @@ class Run:
         if known is None or known.answer is None:
             return None
         attempt = self.state.attempt(known.answer)
-        prompt = self.prompt(work.dataset, work.prompt_id)
-        return Record(work, prompt, self.completion(attempt), attempt.tag, attempt.cost, attempt.id)
+        return Record(work, self.asked(attempt), self.completion(attempt), attempt.tag, attempt.cost, attempt.id)
 
     def records(self) -> Iterator[Record]:
         """Every paid answer, sorted by work."""
@@ -173,7 +201,7 @@ class Run:
             yield Ref(
                 run=run,
                 work=work,
-                prompt=self._prompts[work.dataset, work.prompt_id],
+                prompt=self._asked_seq(attempt),
                 answer=self._answers[attempt.id],
                 attempt=attempt.id,
                 tag=attempt.tag,
@@ -202,14 +230,27 @@ class Run:
             UsageError: none, or more than one.
         """
         asked = {work for work in self.state.works if work.key == key or work.key.startswith(f"{key}/")}
-        named = {Work(*known) for known in self._prompts if "/".join(known) == key}
-        found = sorted(asked or named)
+        found = sorted(asked or self._wanted(key))
         if len(found) != 1:
             what = "no work" if not found else f"{len(found)} works, {found[0].key} and {found[1].key} among them,"
             raise UsageError(
                 f"{key!r} names {what} in this run: give an id as it stands in the rows, DATASET/PROMPTID16/t0/s0"
             )
         return found[0]
+
+    def _wanted(self, key: str) -> set[Work]:
+        """The work of that key that the run wants and has not begun; of a prompt's key its first one."""
+        dataset, _, rest = key.partition("/")
+        first = Work(dataset, rest.partition("/")[0])
+        if (dataset, first.prompt_id) not in self._prompts:
+            return set()
+        works = {work.key: work for work in wanted(dataset, self.state.datasets[dataset], first.prompt_id)}
+        works[first.primary] = first
+        return {works[key]} if key in works else set()
+
+    def _asked_seq(self, attempt: Attempt) -> int:
+        """The event that holds the prompt of an attempt."""
+        return self._asked.get(attempt.id) or self._prompts[attempt.work.dataset, attempt.work.prompt_id]
 
     def close(self) -> None:
         """Close the journal."""

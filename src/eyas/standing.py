@@ -57,7 +57,8 @@ class WorkState:
     A work that the user has asked again is owed and keeps its answer until a better one comes; only `tokens` are 0
     meanwhile, so that a quota has room for the new one.
 
-    `tries` counts attempts that failed for free, `numbers` all attempts, `lost` those whose outcome stayed unknown.
+    `tries` counts attempts that failed for free, `numbers` all attempts, `lost` those whose outcome stayed unknown. Of a
+    later turn `prompt_tokens` is our count of its prompt, and `detail` says why it was refused before it was sent.
     """
 
     verdict: Verdict | None = None
@@ -67,6 +68,8 @@ class WorkState:
     lost: int = 0
     answer: int | None = None
     tokens: int = 0
+    prompt_tokens: int = 0
+    detail: str = ""
 
     @property
     def owed(self) -> bool:
@@ -78,11 +81,12 @@ class WorkState:
 class DatasetState:
     """One dataset: prompts (id -> our token count), quota, and works by verdict.
 
-    `gone` are prompts that left the sources: the works of theirs that had ended still count. `forgotten` are prompts that
+    `turns` are the user's turns that come after a prompt (id -> how many; only where there are any). `gone` are prompts that left the sources: the works of theirs that had ended still count. `forgotten` are prompts that
     the user had removed for good: nothing of theirs counts but the money.
     """
 
     prompts: dict[str, int] = field(default_factory=dict[str, int])
+    turns: dict[str, int] = field(default_factory=dict[str, int])
     gone: dict[str, int] = field(default_factory=dict[str, int])
     forgotten: set[str] = field(default_factory=set[str])
     samples: int = 1
@@ -93,8 +97,9 @@ class DatasetState:
 
     @property
     def works(self) -> int:
-        """Answers owed in all, ended or not; no fewer than have ended, should `samples` be lowered."""
-        return max(len(self.prompts) * self.samples + sum(self.gone.values()), sum(self.ended.values()))
+        """Answers owed in all, one a turn, ended or not; no fewer than have ended, should `samples` be lowered."""
+        turns = len(self.prompts) + sum(self.turns.values())
+        return max(turns * self.samples + sum(self.gone.values()), sum(self.ended.values()))
 
 
 def better(new: Settled, old: Settled, *, usable: bool) -> bool:

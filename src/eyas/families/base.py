@@ -81,7 +81,19 @@ class Loaded(Protocol):
         ...
 
     def count_prompt(self, messages: Sequence[Message], tools: Sequence[dict[str, Any]], thinking: bool) -> int:
-        """How many ids `prompt_ids` gives."""
+        """How many ids `prompt_ids` gives.
+
+        Raises:
+            UsageError: as `prompt_ids` does, and where the API refuses these messages, see `refuses`.
+        """
+        ...
+
+    def refuses(self, messages: Sequence[Message], thinking: bool) -> str:
+        """Why the model's API refuses messages that its template can say, a sentence; an empty string if it does not."""
+        ...
+
+    def history(self, completion: Completion) -> Message:
+        """A past answer as a turn of the history, as the API wants it back; reasoning only where the template keeps it."""
         ...
 
     def shifts(self, thinking: bool) -> tuple[Shift, ...]:

@@ -17,6 +17,7 @@ from typing import Any
 
 from eyas.families.base import Shift
 from eyas.families.calls import DSML, bare, deepseek_mark, dsml, fenced
+from eyas.families.content import plain_text
 from eyas.families.grammar import Calls, Grammar, Marks, marks_of
 from eyas.families.rendered import (
     REASONING_OFF,
@@ -28,7 +29,6 @@ from eyas.families.rendered import (
     Tokenizer,
     hub_ids,
     library,
-    plain_text,
 )
 from eyas.types import Message
 from eyas.vocab import Vocab
@@ -191,6 +191,7 @@ DEEPSEEK_V4 = Described(
     answers=_answers(lambda marks: dsml(marks, "tool_calls")),
     needs=_NEEDS_V4,
     leaks=DSML,
+    remembers=True,
 )
 """Sampling: https://huggingface.co/deepseek-ai/DeepSeek-V4-Flash. The effort is the encoder's default, `low`, which adds no text;
 a server with another effort puts a text into the prompt, and its prompt counts will not agree."""

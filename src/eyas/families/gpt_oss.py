@@ -138,5 +138,6 @@ GPT_OSS = Described(
     renderer=_renderer,
     answers=Harmony,
     needs=_NEEDS,
+    remembers=True,
 )
 """Sampling: https://github.com/openai/gpt-oss#recommended-sampling-parameters."""

@@ -14,7 +14,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from eyas.families.calls import kimi as calls
+from eyas.families.content import plain_text
 from eyas.families.grammar import Grammar, marks_of
+from eyas.families.history import accepted, reasoned
 from eyas.families.rendered import (
     REASONING_OFF,
     REASONING_ON,
@@ -25,7 +27,6 @@ from eyas.families.rendered import (
     Tokenizer,
     hub_ids,
     library,
-    plain_text,
     whole,
 )
 from eyas.types import Message
@@ -161,6 +162,8 @@ def _family(name: str, models: Sequence[str], tokenizer: str, modes: Mapping[boo
         layout=LAYOUT,
         entries=LAYOUT.ranks,
         leaks=_SINGULAR,
+        remembers=how[1],
+        refuses=reasoned if how[1] else accepted,
     )
 
 

@@ -13,6 +13,8 @@ from typing import Any, Protocol, cast
 
 from eyas.errors import UsageError
 from eyas.families.base import Loaded, Part, Shift
+from eyas.families.content import is_text
+from eyas.families.history import accepted, past
 from eyas.types import Completion, Message
 from eyas.vocab import Layout, Vocab
 
@@ -81,6 +83,8 @@ class Described:
         layout: what a `tiktoken.model` does not say; None for models that ship a `tokenizer.json`.
         entries: how many ordinary entries the tokenizer must have; None: any number.
         leaks: more spellings of markers that are no special tokens, as a regular expression.
+        remembers: whether the template keeps the reasoning of a past answer with tool calls.
+        refuses: why the API refuses a history, see `Loaded.refuses`.
     """
 
     name: str
@@ -93,6 +97,8 @@ class Described:
     layout: Layout | None = field(default=None, repr=False)
     entries: int | None = None
     leaks: str = ""
+    remembers: bool = False
+    refuses: Callable[[Sequence[Message], bool], str] = field(default=accepted, repr=False)
 
     def mode(self, thinking: bool) -> Mode:
         """What is said of a mode.
@@ -174,7 +180,7 @@ class LoadedFamily:
                 model has no such mode.
         """
         self._family.mode(thinking)
-        if not messages or not all(_is_text(message.get("content")) for message in messages):
+        if not messages or not all(is_text(message.get("content")) for message in messages):
             raise UsageError(
                 "the prompt cannot be rendered: it is empty, or holds something else than text; remove it."
             )
@@ -187,8 +193,18 @@ class LoadedFamily:
             ) from error
 
     def count_prompt(self, messages: Sequence[Message], tools: Sequence[dict[str, Any]], thinking: bool) -> int:
-        """How many ids the prompt has."""
+        """How many ids the prompt has; raises UsageError as `prompt_ids` does, and where the API refuses the messages."""
+        if reason := self.refuses(messages, thinking):
+            raise UsageError(reason)
         return len(self.prompt_ids(messages, tools, thinking))
+
+    def refuses(self, messages: Sequence[Message], thinking: bool) -> str:
+        """Why the API refuses these messages, or an empty string."""
+        return self._family.refuses(messages, thinking)
+
+    def history(self, completion: Completion) -> Message:
+        """A past answer as a turn of the history."""
+        return past(completion, remembers=self._family.remembers)
 
     def shifts(self, thinking: bool) -> tuple[Shift, ...]:
         """Ways of counting with a known cause, the plainest first; none for a mode that does not exist."""
@@ -264,13 +280,6 @@ def whole(vocab: Vocab, ids: list[int], messages: Sequence[Message]) -> list[int
     return ids
 
 
-def plain_text(content: Any) -> str:
-    """The text of a message's content."""
-    if isinstance(content, list):
-        return "".join(str(part["text"]) for part in cast("list[dict[str, Any]]", content))
-    return content or ""
-
-
 def hub_ids(*names: str) -> tuple[str, ...]:
     """Globs of model ids by their names without the organisation, which differs between OpenRouter and the hub."""
     return tuple(f"*/{name}" for name in names)
@@ -281,10 +290,3 @@ def _unfit(vocab: Vocab, name: str, number: int | None) -> str:
     if number is None:
         return "" if found is not None else f"it has no {name}"
     return "" if found == number else f"{name} is not {number}"
-
-
-def _is_text(content: Any) -> bool:
-    """Whether a content is text alone; a renderer would fetch the images that it names."""
-    if not isinstance(content, list):
-        return content is None or isinstance(content, str)
-    return all(isinstance(part, dict) and "text" in part for part in cast("list[Any]", content))

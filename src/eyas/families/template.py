@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, cast
 
 from eyas.errors import UsageError
 from eyas.families.base import Channel, Part, Shift
+from eyas.families.history import past
 from eyas.families.jinja import CONFIG, Template, read
 from eyas.types import Completion, Finish, Message
 from eyas.vocab import Vocab
@@ -105,6 +106,14 @@ class LoadedTemplate:
     def count_prompt(self, messages: Sequence[Message], tools: Sequence[dict[str, Any]], thinking: bool) -> int:
         """How many ids the prompt has."""
         return len(self.prompt_ids(messages, tools, thinking))
+
+    def refuses(self, messages: Sequence[Message], thinking: bool) -> str:  # noqa: ARG002  # as every family says it
+        """Nothing is known of the model's API: an empty string."""
+        return ""
+
+    def history(self, completion: Completion) -> Message:
+        """A past answer as a turn of the history, without its reasoning."""
+        return past(completion, remembers=False)
 
     def shifts(self, thinking: bool) -> tuple[Shift, ...]:
         """What a server may count otherwise: the opening of the reasoning in the answer, the BOS not at all."""

@@ -1,0 +1,73 @@
+"""Where a run stands: State = fold(events), the one way to know. Pure and incremental."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from eyas.events import (
+    Alarm,
+    AnyEvent,
+    Corrected,
+    Forgotten,
+    Headers,
+    Intent,
+    Labelled,
+    Learned,
+    PromptAdded,
+    PromptRemoved,
+    Retried,
+    SessionClosed,
+    SessionOpened,
+    Settled,
+    TurnAdded,
+    TurnRefused,
+)
+from eyas.standing import ANSWERED, Attempt, DatasetState, ProviderState, WorkState
+from eyas.state import attempts, prompts
+from eyas.state.model import APPLY as _APPLY
+from eyas.state.model import State
+from eyas.state.turns import askable, count_stranded, followed, stranded, wanted
+
+__all__ = [
+    "ANSWERED",
+    "Attempt",
+    "DatasetState",
+    "ProviderState",
+    "State",
+    "WorkState",
+    "askable",
+    "count_stranded",
+    "fold",
+    "followed",
+    "stranded",
+    "wanted",
+]
+
+
+def fold(events: Iterable[AnyEvent], state: State | None = None) -> State:
+    """State after those events, on top of `state` if given."""
+    state = state if state is not None else State()
+    for event in events:
+        state.apply(event)
+    return state
+
+
+_APPLY.update(
+    {
+        SessionOpened: prompts.opened,
+        SessionClosed: prompts.closed,
+        PromptAdded: prompts.added,
+        PromptRemoved: prompts.removed,
+        Forgotten: prompts.forgotten,
+        Retried: prompts.retried,
+        TurnAdded: prompts.turn_added,
+        TurnRefused: prompts.turn_refused,
+        Intent: attempts.begun,
+        Headers: attempts.headers,
+        Settled: attempts.settled,
+        Corrected: attempts.corrected,
+        Labelled: lambda state, event: state.labels.update({event.attempt: event.label}),
+        Learned: lambda state, event: state.habits.update(event.habits),
+        Alarm: lambda state, event: state.alarms.append(event.detail),
+    }
+)
