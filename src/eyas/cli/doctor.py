@@ -1,0 +1,95 @@
+"""`eyas doctor`."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import click
+from pydantic import SecretStr
+
+from eyas.cli import start
+from eyas.config import load
+from eyas.engine.doctor import Doctor, Subject
+from eyas.engine.findings import Finding, Standing, Trouble
+from eyas.errors import UsageError
+from eyas.report.progress import plain
+from eyas.transport import HttpTransport
+
+EXIT = {Trouble.STORAGE: 7, Trouble.KEY: 6, Trouble.USAGE: 2}
+"""Exit codes of failures; of several the first that there is."""
+_NAME_AT, _SAYS_AT = 6, 21
+_MOST = 2_000
+
+
+@click.command("doctor", epilog="Exit codes: 0 nothing failed, 2 something did, 6 the key or its credits, 7 storage.")
+@click.argument("config_file", metavar="[RUN.toml]", required=False, type=click.Path(path_type=Path))
+@click.option("--key-file", type=click.Path(path_type=Path), help="Read the API key from this file.")
+@click.option("--insecure-http", is_flag=True, help="Let [target] base_url send the key unencrypted over a network.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, a stable interface.")
+def command(config_file: Path | None, key_file: Path | None, insecure_http: bool, as_json: bool) -> int:
+    """Check the machine, the account and, with RUN.toml, a run, before it costs anything. Spends nothing."""
+    found = start.run_loop(_examine(_subject(config_file, key_file, insecure_http=insecure_http)))
+    code = exit_code(found)
+    if as_json:
+        print(json.dumps(figures(found, code), indent=2))
+        return code
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
+    for each in found:
+        print(line(each, width))
+    if config_file is None:
+        print("eyas: give a RUN.toml to have its run checked too; `eyas init` writes one", file=sys.stderr)
+    return code
+
+
+def _subject(config_file: Path | None, key_file: Path | None, *, insecure_http: bool) -> Subject:
+    key, key_error, config, broken = SecretStr(""), "", None, ""
+    try:
+        key = start.key(key_file, needed=False)
+    except UsageError as error:
+        key_error = str(error)
+    if config_file is not None:
+        try:
+            config = load(config_file, insecure_http=insecure_http)
+        except UsageError as error:
+            broken = str(error)
+    return Subject(key, config, broken, key_error)
+
+
+async def _examine(subject: Subject) -> list[Finding]:
+    async with HttpTransport() as transport:
+        return await Doctor(subject, transport).examine()
+
+
+def exit_code(found: Iterable[Finding]) -> int:
+    """0 if nothing failed; of several failures storage goes first, then the key, then the rest."""
+    troubles = {each.trouble for each in found if each.standing is Standing.FAIL}
+    return next((code for trouble, code in EXIT.items() if trouble in troubles), 0)
+
+
+def figures(found: Iterable[Finding], code: int) -> dict[str, Any]:
+    """The figures of `eyas doctor --json`."""
+    return {
+        "schema": 1,
+        "exit": code,
+        "checks": [
+            {"name": each.name, "standing": each.standing.value, "says": each.says, "remedy": each.remedy}
+            for each in found
+        ],
+    }
+
+
+def line(finding: Finding, width: int) -> str:
+    """A finding for people: one line, wrapped under itself where a terminal has `width` columns (0: it has no width)."""
+    says = finding.says + (f": {finding.remedy}" if finding.remedy else "")
+    says = " ".join(plain(says, _MOST).split())
+    head = f"{finding.standing.value:<{_NAME_AT}}{finding.name:<{_SAYS_AT - _NAME_AT}}"
+    if width <= _SAYS_AT + 20:
+        return head + says
+    wrapped = textwrap.wrap(says, width - _SAYS_AT, break_long_words=False, break_on_hyphens=False)
+    return head + f"\n{' ' * _SAYS_AT}".join(wrapped)

@@ -1,0 +1,105 @@
+"""`eyas init`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from eyas.config import parse
+from eyas.errors import StorageError, UsageError
+from eyas.report.first_look import look
+from eyas.report.starter import Keeping, Wish, dataset_name, run_toml
+
+_ELSEWHERE = ("-", "hub:")
+_SAY = {True: "only models whose author allows distillation", False: "models under any licence"}
+_KEEP = {
+    Keeping.ALLOW: "providers that keep prompts and answers may be asked",
+    Keeping.DENY: "only providers that keep no prompts and answers",
+}
+
+
+@click.command("init")
+@click.argument("source", required=False)
+@click.option("--out", type=click.Path(path_type=Path), default=Path("RUN.toml"), show_default=True)
+@click.option("--model", default="moonshotai/kimi-k2.5", show_default=True, help="The model's id at the API.")
+@click.option("--usd", type=float, default=5.0, show_default=True, help="The most that the run may spend.")
+@click.option(
+    "--distillable/--any-licence",
+    default=None,
+    help="Ask only models whose author allows distillation (the default), or any.",
+)
+@click.option(
+    "--data-collection",
+    type=click.Choice([each.value for each in Keeping]),
+    help="Whether providers that keep prompts and answers may be asked; default: deny.",
+)
+@click.option("--yes", is_flag=True, help="Ask nothing; what is not said is the default.")
+@click.option("--force", is_flag=True, help="Replace a file that is there.")
+def command(
+    source: str | None,
+    out: Path,
+    model: str,
+    usd: float,
+    distillable: bool | None,
+    data_collection: str | None,
+    yes: bool,
+    force: bool,
+) -> None:
+    """Write a commented RUN.toml. With SOURCE, a prompt file, show what stands in it and how it would be asked.
+
+    On a terminal it asks two things that are for you to decide: whose models, and who may keep the data.
+    """
+    if out.exists() and not force:
+        raise UsageError(f"{out} is there already and was not touched: --force replaces it, --out names another file")
+    named = _named(source, out) if source else "prompts.jsonl"
+    if source and source != "-":
+        for sentence in look(named, out.parent):
+            print(sentence, file=sys.stderr)
+    asks = sys.stdin.isatty() and not yes
+    wish = Wish(
+        model, usd, dataset_name(source or ""), named, _licence(distillable, asks), _keeping(data_collection, asks)
+    )
+    text = run_toml(wish)
+    parse(text, out)
+    _write(out, text, force=force)
+    print(out)
+    print(f"written; {_SAY[wish.distillable]}; {_KEEP[wish.keeping]}; at most ${usd:,.2f}", file=sys.stderr)
+    if not source:
+        print(f"put your prompts into {out.parent / named}, or change [[datasets]] source", file=sys.stderr)
+    print(f"next: eyas doctor {out}, then eyas run {out} --limit 20", file=sys.stderr)
+
+
+def _named(source: str, out: Path) -> str:
+    """The source as RUN.toml names it: relative paths start from the folder of that file."""
+    if source.startswith(_ELSEWHERE) or out.parent.resolve() == Path.cwd():
+        return source
+    path = Path(source).expanduser().absolute()
+    inside = path.is_relative_to(out.parent.absolute())
+    return str(path.relative_to(out.parent.absolute()) if inside else path)
+
+
+def _licence(given: bool | None, asks: bool) -> bool:
+    if given is None and asks:
+        return click.confirm("Ask only models whose author allows distillation?", default=True, err=True)
+    return given is not False
+
+
+def _keeping(given: str | None, asks: bool) -> Keeping:
+    if given is None and asks:
+        keep = click.confirm("May providers that keep prompts and answers be asked?", default=False, err=True)
+        return Keeping.ALLOW if keep else Keeping.DENY
+    return Keeping(given) if given else Keeping.DENY
+
+
+def _write(path: Path, text: str, *, force: bool) -> None:
+    try:
+        # "x": another process may have written it meanwhile.
+        with path.open("w" if force else "x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        raise UsageError(f"{path} is there already and was not touched: --force replaces it") from None
+    except OSError as error:
+        why = error.strerror or type(error).__name__
+        raise StorageError(f"{path} cannot be written ({why}): name a file in a folder of yours with --out") from error
