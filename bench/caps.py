@@ -1,6 +1,6 @@
 """Caps and quotas at full size, in simulated time: how much of the money is used, how fast, and what is billed.
 
-    python bench/caps.py cap [--seeds 20] [--scenario rough] [--max-tokens 32768] [--usd 12]
+    python bench/caps.py cap [--seeds 20] [--scenario rough] [--max-tokens 32768] [--usd 10]
     python bench/caps.py quota [--seeds 20] [--tokens 5_000_000]
 
 `cap` runs a market with 2000 requests in flight against a cap, strict and metered, on a virtual clock: billed by the
@@ -25,6 +25,7 @@ from tests.virtual import FakeTransport, now, play
 from eyas import vocab
 from eyas.config import RunConfig
 from eyas.engine import admit, session
+from eyas.engine.admit import Candidate, Pool
 from eyas.engine.inputs import Inputs, Tokenizer, backend_of, list_endpoints
 from eyas.engine.pace import Pace
 from eyas.engine.run import Engine
@@ -92,7 +93,7 @@ async def run(config, scenario, kimi, args, seed):
     )  # fmt: skip
     for prompt in prompts:
         books.state.apply(PromptAdded(at=now(), dataset="A", prompt_id=prompt.id, tokens=PROMPT))
-    books.pool = session.Pool.of(session.Candidate(Work("A", p.id), p, PROMPT) for p in prompts)
+    books.pool = Pool.of(Candidate(Work("A", p.id), p, PROMPT) for p in prompts)
     began, curve, reason = now(), [], StopReason.OWED
     for _ in range(MOST_SESSIONS):
         books.pace = Pace(config.limits.in_flight)
@@ -189,7 +190,7 @@ def main():
     parser.add_argument("--max-tokens", type=int, default=32768)
     parser.add_argument("--in-flight", type=int, default=2000)
     parser.add_argument("--prompts", type=int, default=20_000)
-    parser.add_argument("--usd", type=float, default=20.0)
+    parser.add_argument("--usd", type=float, default=10.0)
     parser.add_argument("--tokens", type=int, default=5_000_000)
     parser.add_argument("--deviations", type=float)
     args = parser.parse_args()

@@ -27,6 +27,7 @@ def main():
     parser.add_argument("--scenario", default="rough")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--length", type=int, default=1500, help="median of the answers' tokens")
+    parser.add_argument("--require-streamed", action="store_true", help="[providers] require_streamed = true")
     parser.add_argument("--keep", type=Path, help="work in this folder and leave it")
     args = parser.parse_args()
     tokenizer = vocab.kimi_folder()
@@ -34,7 +35,12 @@ def main():
     with tempfile.TemporaryDirectory() as name, kit.simulator(tokenizer, args.scenario, args.seed, **changes) as sim:
         folder = args.keep or Path(name)
         folder.mkdir(parents=True, exist_ok=True)
-        kit.write_run(folder, sim, tokenizer, args.prompts, in_flight=args.in_flight, draft_seconds=1)
+        kit.write_run(
+            folder, sim, tokenizer, args.prompts, in_flight=args.in_flight, draft_seconds=1, max_tokens=16384, usd=100
+        )
+        if args.require_streamed:
+            toml = folder / "RUN.toml"
+            toml.write_text(toml.read_text().replace("[limits]", "[providers]\nrequire_streamed = true\n[limits]"))
         for _ in range(args.kills):
             process = kit.start(folder, "run", "RUN.toml", "--yes", "--progress", "none")
             # At half of the answers everything flies, and much is behind it.

@@ -162,3 +162,26 @@ def test_answers_without_a_count_teach_nothing(kimi: Loaded, answer: Make) -> No
     assert evidence(answer([" The \ufffd"]), kimi, thinking=True) is None
     assert evidence(answer([" The"], token_ids=(1,)), kimi, thinking=True) is None
     assert evidence(answer([" The"], finish=Finish.LENGTH), kimi, thinking=True) is not None
+
+
+@pytest.mark.parametrize(
+    ("answers", "changes", "proves"),
+    [
+        (29, {}, False),
+        (30, {}, True),
+        (30, {"letters": 5, "singles": 96}, True),
+        (30, {"letters": 2, "singles": 98, "counted": 104}, True),
+        (30, {"letters": 1, "singles": 99, "counted": 104}, False),
+        (30, {"letters": 0, "counted": 101}, False),
+        (30, {"odd": 1, "letters": 5, "singles": 96}, False),
+    ],
+)
+def test_pieces_prove_ids_where_ascii_is_a_token_a_piece_without_exception(
+    answers: int, changes: dict[str, object], proves: bool
+) -> None:
+    """Letters beyond ASCII may be held back, three tokens more a piece at most; a single odd piece of ASCII is a word split."""
+    plain = {"stop": False, "pieced": Size(100, 9), "pieces": 100, "singles": 100, "counted": 100}
+    usual = [_item(Habits(), 100, **plain) for _ in range(answers - 1)]
+    odd = _item(Habits(), 100, **{**plain, **changes})
+    rest = [odd] * 10 if changes else [odd]
+    assert _learned([*usual, *rest]).proves is proves

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from eyas.backends.account import Credits, KeyInfo, read_credits, read_key
 from eyas.backends.openrouter import OpenRouter
 from eyas.engine.inputs import ask
-from eyas.errors import ApiError, KeyOrCreditsError
+from eyas.errors import ApiError, KeyOrCreditsError, UsageError
 from eyas.transport import Transport
 
 
@@ -36,6 +36,6 @@ async def read_account(backend: OpenRouter, transport: Transport) -> Account:
     key = read_key(await ask("what it knows of the key", backend, transport, backend.about_key()))
     try:
         balance = read_credits(await ask("the balance", backend, transport, backend.credits()))
-    except (ApiError, KeyOrCreditsError):
+    except (ApiError, KeyOrCreditsError, UsageError):  # the last: an API without that page
         balance = None
     return Account(key, balance)

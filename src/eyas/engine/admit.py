@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol
 
 from eyas.engine.pace import Pace
@@ -18,7 +18,6 @@ from eyas.ledger import reservation
 from eyas.plan import Route
 from eyas.state import State
 from eyas.types import Prompt, Work
-
 
 DEVIATIONS = 2.0
 """Standard deviations of what flies that a quota leaves room for: an answer begun too many cannot be taken back."""
@@ -80,10 +79,14 @@ class Admission(Protocol):
 
 @dataclass(slots=True)
 class Quotas:
-    """Foreseen tokens by dataset: what flies, and what one more answer would bring."""
+    """Foreseen tokens by dataset: what flies, and what one more answer would bring.
+
+    `shares` are the tokens wanted of each dataset, in any unit; empty: the datasets take turns by the pool's order.
+    """
 
     state: State
     lengths: dict[str, Lengths]
+    shares: Mapping[str, float] = field(default_factory=dict[str, float])
     residuals: dict[str, Residuals] = field(default_factory=dict[str, Residuals])
     coming: dict[str, float] = field(default_factory=dict[str, float])
     variance: dict[str, float] = field(default_factory=dict[str, float])
@@ -104,8 +107,16 @@ class Quotas:
         """Whether one more answer of that dataset is wanted."""
         coming = 0.0
         if self.flying.get(dataset):
-            coming = self.coming[dataset] + DEVIATIONS * math.hypot(math.sqrt(self.variance[dataset]), self.doubt[dataset])
+            coming = self.coming[dataset] + DEVIATIONS * math.hypot(
+                math.sqrt(self.variance[dataset]), self.doubt[dataset]
+            )
         return self.state.datasets[dataset].quota.admits(coming, self.residuals[dataset].fresh)
+
+    def progress(self, dataset: str) -> float:
+        """Tokens kept and in flight of a dataset over its share; the one with the least is the next to be asked."""
+        share = self.shares.get(dataset)
+        kept = self.state.datasets[dataset].quota.kept
+        return (kept + self.coming.get(dataset, 0.0)) / share if share else 0.0
 
     def started(self, dataset: str) -> None:
         """One more flies."""
@@ -117,7 +128,7 @@ class Quotas:
 
 @dataclass(slots=True)
 class Pool:
-    """Works to ask: rejected ones first, then each dataset's in its order; the datasets take turns by the pool's order.
+    """Works to ask: rejected ones first, then each dataset's in its order.
 
     `repeats` are bodies to send again; a work that has one waits for its time.
     """
@@ -146,17 +157,38 @@ class Pool:
         if avoid:
             self.avoid.setdefault(candidate.work, set()).add(avoid)
 
+    def go_on(self, candidate: Candidate) -> None:
+        """The next turn of a conversation: before the others of its dataset, so that what was begun is finished first."""
+        queue = self.fresh.setdefault(candidate.work.dataset, deque())
+        queue.appendleft((queue[0][0] if queue else 0, candidate))
+
+    def ask_again(self, repeats: Mapping[Work, Repeat]) -> None:
+        """Have lost answers asked for by the bodies that may have brought them, each when its time has come."""
+        self.repeats |= repeats
+        for name, queue in self.fresh.items():
+            self.again.extend(candidate for _, candidate in queue if candidate.work in repeats)
+            self.fresh[name] = deque(item for item in queue if item[1].work not in repeats)
+
+    def now_due(self, work: Work, mark: str, now: float) -> None:
+        """The attempt with that mark is over for its provider too: a repeat of its body need not wait any more."""
+        repeat = self.repeats.get(work)
+        if repeat and repeat.mark == mark:
+            self.repeats[work] = replace(repeat, after=min(repeat.after, now))
+
     def waiting(self, wanted: Callable[[str], bool]) -> bool:
         """Whether any work of a wanted dataset waits."""
         return any(wanted(c.work.dataset) for c in self.again) or any(
             q and wanted(name) for name, q in self.fresh.items()
         )
 
-    def heads(self, now: float) -> list[Candidate]:
-        """What may be next, in order: the works to ask again whose time has come, then each dataset's first fresh one."""
-        fresh = sorted(queue[0] for queue in self.fresh.values() if queue)
+    def heads(self, now: float, progress: Callable[[str], float] = lambda _: 0.0) -> list[Candidate]:
+        """What may be next, in order: the works to ask again whose time has come, then each dataset's first fresh one.
+
+        Of the datasets the one with the least progress comes first, and of equals the one whose work stands first.
+        """
+        fresh = sorted((progress(name), *queue[0]) for name, queue in self.fresh.items() if queue)
         again = (c for c in self.again if c.work not in self.repeats or self.repeats[c.work].after <= now)
-        return [*again, *(candidate for _, candidate in fresh)]
+        return [*again, *(candidate for _, _, candidate in fresh)]
 
     def take(self, candidate: Candidate) -> None:
         """It starts."""
@@ -182,7 +214,7 @@ class Strict:
         """The first work of the pool that its quota wants, a route has room for, and the cap covers."""
         money = room = False
         open_routes = [route for route in self.routes if self.pace.room(route.tag, now)]
-        for candidate in self.pool.heads(now):
+        for candidate in self.pool.heads(now, self.quotas.progress):
             if not self.quotas.admits(candidate.work.dataset):
                 continue
             route = self._route(candidate, open_routes)

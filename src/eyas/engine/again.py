@@ -18,6 +18,7 @@ from eyas.ledger import Quota
 from eyas.records import Run
 from eyas.standing import Attempt, WorkState
 from eyas.state import State
+from eyas.state.turns import before, broken_off
 from eyas.types import FailureKind, Finish, Label, Verdict, Work
 
 FIELDS: Mapping[str, type[StrEnum] | None] = {
@@ -62,7 +63,8 @@ class Found:
         answers: how many of them have an answer, which stands until a better one comes.
         paid: what those answers cost.
         estimate: None where no answer has a known cost yet.
-        lost: works that match, but whose prompt left the sources: nothing can be asked for them.
+        lost: works that match, but whose prompt left the sources, or whose conversation broke off before them: nothing can
+            be asked for them.
         met: datasets whose quota is met without them.
         wasted: whether replacing the answers would take the waste of the run above its limit.
     """
@@ -113,7 +115,7 @@ def find(state: State, terms: Iterable[Term]) -> Found:
     _check(terms, [facts for _, _, _, facts in ended])
     matched = [each for each in ended if all(term.holds(each[3]) for term in terms)]
     able = [each for each in matched if _askable(state, each[0])]
-    answers = [attempt for _, known, attempt, _ in able if known.answer is not None]
+    answers = [attempt for _, known, attempt, _ in able if attempt and known.answer is not None]
     paid = sum(attempt.cost or 0 for attempt in answers)
     limit = state.waste_limit
     return Found(
@@ -151,17 +153,21 @@ def read(folder: Path, terms: Iterable[Term]) -> Found:
         return find(run.state, terms)
 
 
-_Ended = tuple[Work, WorkState, Attempt, dict[str, str]]
+_Ended = tuple[Work, WorkState, Attempt | None, dict[str, str]]
 
 
 def _ended(state: State) -> Iterator[_Ended]:
-    """Every work that ended, sorted, with the attempt that tells how: its answer's, else the last one."""
+    """Every work that ended, sorted, with the attempt that tells how: its answer's, else the last one.
+
+    A later turn that was refused before it was sent has none.
+    """
     last = {attempt.work: attempt for attempt in state.attempts.values()}
     for work, known in sorted(state.works.items(), key=lambda item: item[0]):
         if known.owed or known.verdict is None:
             continue
-        attempt = last[work] if known.answer is None else state.attempt(known.answer)
-        label, finish = state.labels.get(attempt.id), attempt.settled.finish if attempt.settled else None
+        attempt = last.get(work) if known.answer is None else state.attempt(known.answer)
+        label = state.labels.get(attempt.id) if attempt else None
+        finish = attempt.settled.finish if attempt and attempt.settled else None
         yield (
             work,
             known,
@@ -170,9 +176,9 @@ def _ended(state: State) -> Iterator[_Ended]:
                 "verdict": known.verdict.value,
                 "kind": known.kind.value if known.kind else "",
                 "finish": finish.value if finish else "",
-                "label": label.value if label and attempt.answered else "",
-                "provider": attempt.provider.casefold(),
-                "tag": attempt.tag.casefold(),
+                "label": label.value if label and attempt and attempt.answered else "",
+                "provider": attempt.provider.casefold() if attempt else "",
+                "tag": attempt.tag.casefold() if attempt else "",
                 "dataset": work.dataset,
                 "id": work.key,
             },
@@ -194,10 +200,11 @@ def _check(terms: Iterable[Term], facts: list[dict[str, str]]) -> None:
 
 def _askable(state: State, work: Work) -> bool:
     dataset = state.datasets[work.dataset]
-    return work.prompt_id in dataset.prompts and work.sample < dataset.samples
+    there = work.prompt_id in dataset.prompts and work.turn <= dataset.turns.get(work.prompt_id, 0)
+    return there and work.sample < dataset.samples and (work.turn == 0 or not broken_off(state, before(work)))
 
 
-def _estimate(state: State, chosen: Iterable[tuple[Work, WorkState, Attempt]]) -> int | None:
+def _estimate(state: State, chosen: Iterable[tuple[Work, WorkState, Attempt | None]]) -> int | None:
     """What asking may cost: as much as the answer that is there, else the mean of the dataset's, else of the run's."""
     costs: dict[str, list[int]] = {}
     for attempt in state.attempts.values():
@@ -209,7 +216,7 @@ def _estimate(state: State, chosen: Iterable[tuple[Work, WorkState, Attempt]]) -
     total = 0.0
     for work, known, attempt in chosen:
         such = costs.get(work.dataset, every)
-        own = attempt.cost if known.answer is not None else None
+        own = attempt.cost if attempt and known.answer is not None else None
         total += sum(such) / len(such) if own is None else own
     return round(total)
 

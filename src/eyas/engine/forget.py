@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, cast
 import msgspec
 
 from eyas.errors import StorageError
-from eyas.events import AnyEvent, Forgotten, Intent, PromptAdded, Settled
+from eyas.events import AnyEvent, Forgotten, Intent, PromptAdded, Settled, TurnAdded, TurnRefused
 from eyas.journal import Journal, Store
 from eyas.prompts import write_quarantine
 from eyas.prompts.read import BadRow
@@ -115,6 +115,8 @@ def _traces(events: Iterable[tuple[int, AnyEvent]], names: set[Name]) -> tuple[l
     for seq, event in events:
         match event:
             case PromptAdded(dataset=dataset, prompt_id=prompt_id) if (dataset, prompt_id) in names:
+                seqs.append(seq)
+            case TurnAdded(work=work) | TurnRefused(work=work) if (work.dataset, work.prompt_id) in names:
                 seqs.append(seq)
             case Intent(work=work) if (work.dataset, work.prompt_id) in names:
                 seqs.append(seq)

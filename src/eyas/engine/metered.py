@@ -21,7 +21,7 @@ from eyas.plan import Route
 from eyas.providers.cancel import stops
 from eyas.state import Attempt
 
-DELTA = 1e-3
+DELTA = 1e-2
 """The chance that is left to pass the cap, under exchangeable answers."""
 
 LAG = 2.0
@@ -126,7 +126,7 @@ class Metered(Strict):
         kept = attempt.settled.tokens if attempt.settled else 0
         if route is None or not kept or not attempt.generation_id:
             return float(attempt.reserved)
-        prompt = self.state.datasets[attempt.work.dataset].prompts.get(attempt.work.prompt_id, 0)
+        prompt = self.state.prompt_tokens(attempt.work)
         return min(float(attempt.reserved), cost_of(route.prices, prompt_upper(prompt), prompt_upper(kept)))
 
 

@@ -32,6 +32,7 @@ class Window:
     pause: float = FIRST_PAUSE
     misserved: int = 0
     aside: str = ""
+    for_good: bool = False
 
     def room(self, now: float) -> bool:
         """Whether one more may start now."""
@@ -111,12 +112,19 @@ class Pace:
             return ""
         return self.set_aside(tag, f"{MOST_MISSERVED} answers came from elsewhere or in the wrong mode")
 
-    def set_aside(self, tag: str, reason: str) -> str:
-        """Ask that endpoint no more in this session. Gives the reason, if it is news."""
+    def set_aside(self, tag: str, reason: str, *, for_good: bool = True) -> str:
+        """Ask that endpoint no more in this session, or (not `for_good`) until it is taken back. Gives the reason, if it is news."""
         window = self.window(tag)
         fresh = not window.aside
         window.aside = reason
+        window.for_good |= for_good
         return reason if fresh else ""
+
+    def take_back(self, tag: str) -> None:
+        """Ask that endpoint again, unless it was set aside for good."""
+        window = self.window(tag)
+        if not window.for_good:
+            window.aside = ""
 
     def grow(self, now: float, seconds: float) -> None:
         """Time passed."""

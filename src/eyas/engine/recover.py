@@ -53,7 +53,17 @@ def patience(state: State) -> float:
     return min(_LATEST, max(_SOONEST, seconds / answers if answers else 0.0))
 
 
-def repeats(state: State) -> dict[Work, Repeat]:
+def due(state: State, attempt: Attempt, now: float) -> float:
+    """When to ask again for what an attempt lost: when its cost is known, for then the provider is done.
+
+    A generation is looked up meanwhile, and who hears of its cost makes the repeat due; so this is the latest.
+    """
+    if attempt.cost is not None:
+        return now
+    return now + (_LATEST if attempt.generation_id else patience(state))
+
+
+def repeats(state: State, now: float) -> dict[Work, Repeat]:
     """What an earlier session lost: by work still owed, the last body that may have been answered."""
     found: dict[Work, Repeat] = {}
     for attempt in state.attempts.values():
@@ -64,7 +74,7 @@ def repeats(state: State) -> dict[Work, Repeat]:
         if settled is None or known is None or not attempt.mark or not lost(settled.kind, settled.verdict):
             continue
         if known.owed and attempt.id > (known.answer or 0):  # what was lost before an answer came is of no use any more
-            found[attempt.work] = Repeat(attempt.mark, attempt.tag)
+            found[attempt.work] = Repeat(attempt.mark, attempt.tag, due(state, attempt, now))
     return found
 
 

@@ -16,7 +16,9 @@ from eyas.engine.admit import Admission, Admitted, Blocked, Flying
 from eyas.engine.attempt import Flight, finish, fly
 from eyas.engine.lookup import Lookups, first_error
 from eyas.engine.recover import mark_of, recovers
+from eyas.engine.reread import Reread
 from eyas.engine.settle import Books
+from eyas.engine.turns import conversation
 from eyas.errors import KeyOrCreditsError, StorageError
 from eyas.events import Headers, Intent
 from eyas.plan import sampling
@@ -45,6 +47,7 @@ class Engine:
     on_tick: Callable[[Engine], None] = _nothing
     flights: dict[int, Flight] = field(default_factory=dict[int, Flight])
     _lookups: Lookups = field(init=False)
+    _reread: Reread = field(init=False)
     _tasks: dict[int, asyncio.Task[None]] = field(default_factory=dict[int, "asyncio.Task[None]"])
     _looking: set[asyncio.Task[bool]] = field(default_factory=set["asyncio.Task[bool]"])
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
@@ -58,6 +61,7 @@ class Engine:
     def __post_init__(self) -> None:
         world = self.books.world
         self._lookups = Lookups(world.transport, self.books.setting.backend, self.books.correct, world.wall)
+        self._reread = Reread(self.books)
 
     def interrupt(self) -> None:
         """First call: start nothing more and let what flies land. Second call: end what flies, keeping its text."""
@@ -77,8 +81,9 @@ class Engine:
             async with asyncio.TaskGroup() as group:
                 for attempt in self.books.state.unknown():
                     self._look_up(attempt, group)
+                rereading = group.create_task(self._reread.watch())
                 reason = await self._loop(group)
-                for task in self._looking:
+                for task in (rereading, *self._looking):
                     task.cancel()
         except* StorageError as errors:
             raise first_error(errors) from None
@@ -130,11 +135,12 @@ class Engine:
         mark = self._mark(candidate.work, number, route.tag)
         ask = Ask(
             max_tokens=setting.config.max_tokens(name),
-            provider=route.block,
+            provider=self._reread.block(route),
             family_body=setting.family.body(thinking),
             sampling=sampling(setting.config, name, setting.family.sampling(thinking), route),
             stream=setting.config.target.stream,
             mark=mark,
+            session=conversation(candidate),
         )
         body = setting.backend.body(candidate.prompt, ask)
         intent = Intent(
@@ -197,6 +203,7 @@ class Engine:
         if isinstance(outcome, Completion) and attempt.answered:
             work, prompt, _ = flight.candidate
             self.on_answer(Record(work, prompt, outcome, flight.route.tag, decision.cost, flight.attempt))
+        await self.books.follow(flight.candidate, flight.attempt, outcome)
 
     async def _outcome(self, flight: Flight, body: bytes, durable: Awaitable[None]) -> Outcome:
         setting, transport = self.books.setting, self.books.world.transport
@@ -288,4 +295,5 @@ class Engine:
             return None
         if blocked.money:
             return StopReason.CAP
-        return StopReason.OWED if blocked.room and not self.admission.servable() else None
+        stuck = blocked.room and not self.admission.servable()
+        return StopReason.OWED if stuck and not self._reread.hopeful() else None

@@ -14,8 +14,17 @@ from pydantic import SecretStr
 
 from eyas.backends.openrouter import OpenRouter
 from eyas.config import RunConfig, freeze
-from eyas.engine.admit import Admission, Candidate, Pool, Quotas, Strict
-from eyas.engine.inputs import Inputs, Offer, Tokenizer, backend_of, list_endpoints, load_tokenizer, read_inputs
+from eyas.engine.admit import Admission, Pool, Quotas, Strict
+from eyas.engine.inputs import (
+    Inputs,
+    Offer,
+    Tokenizer,
+    backend_of,
+    list_endpoints,
+    load_tokenizer,
+    read_inputs,
+    write_reports,
+)
 from eyas.engine.labels import Labels
 from eyas.engine.metered import Metered
 from eyas.engine.pace import Pace
@@ -24,8 +33,10 @@ from eyas.engine.recover import recovers, repeats
 from eyas.engine.resume import left_open
 from eyas.engine.retry import policy_of
 from eyas.engine.run import Engine
+from eyas.engine.scope import WHOLE, Scope, within
 from eyas.engine.served import Served
 from eyas.engine.settle import Books, Setting, World
+from eyas.engine.turns import Turns
 from eyas.errors import PromptsRemoved, StorageError, UsageError
 from eyas.events import PromptAdded, PromptRemoved, SessionClosed, SessionOpened
 from eyas.forecast import Lengths
@@ -33,7 +44,6 @@ from eyas.journal import Journal
 from eyas.ledger import nano_dollars
 from eyas.lock import lock
 from eyas.plan import Change, change, owed, routes
-from eyas.prompts import write_quarantine
 from eyas.providers.choose import allowed
 from eyas.records import Run
 from eyas.state import State
@@ -55,12 +65,14 @@ class Parts:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the caller adds: consent to prompts that vanished; listeners for what was read, the start, and ticks."""
+    """What the caller adds: consent to prompts that vanished; listeners for what was read, the start, and ticks; the scope."""
 
     confirm_removed: bool = False
     on_inputs: Callable[[Inputs], None] | None = None
     on_start: Callable[[Engine], None] | None = None
     on_tick: Callable[[Engine], None] | None = None
+    scope: Scope = WHOLE
+    check: Callable[[Inputs, Offer], None] | None = None
 
 
 class Ended(NamedTuple):
@@ -79,6 +91,7 @@ async def run_config(config: RunConfig, text: str, key: SecretStr, options: Opti
         UsageError, ApiError, KeyOrCreditsError, LockedError: before anything was spent.
         StorageError: the journal cannot be written or read.
     """
+    options.scope.check(config)
     backend = backend_of(config, key)
     tokenizer = load_tokenizer(config)
     inputs = read_inputs(config, tokenizer)
@@ -86,6 +99,8 @@ async def run_config(config: RunConfig, text: str, key: SecretStr, options: Opti
         options.on_inputs(inputs)
     async with HttpTransport() as transport:
         offer = await list_endpoints(config, backend, transport)
+        if options.check is not None:
+            options.check(inputs, offer)
         with lock(config.dir):
             return await run(Parts(config, backend, tokenizer, inputs, offer, text), transport, options)
 
@@ -123,7 +138,7 @@ def _books(parts: Parts, served: Served, world: World, state: State) -> Books:
     for work, known in state.works.items():
         if known.verdict is Verdict.DONE and work.dataset in lengths:
             lengths[work.dataset].add(known.tokens)
-    return Books(world, setting, state, Pool(), Quotas(state, lengths), Pace(limits.in_flight))
+    return Books(world, setting, state, Pool(), Quotas(state, lengths, config.shares), Pace(limits.in_flight))
 
 
 class _Opened(NamedTuple):
@@ -146,7 +161,7 @@ async def _open(parts: Parts, books: Books, known: Run, options: Options) -> _Op
         )
     if parts.text:
         freeze(config, parts.text)
-        write_quarantine(config.dir / "quarantine.jsonl", parts.inputs.quarantined)
+        write_reports(config.dir, parts.inputs)
     books.emit(
         SessionOpened(
             at=books.world.wall(),
@@ -162,18 +177,18 @@ async def _open(parts: Parts, books: Books, known: Run, options: Options) -> _Op
     unlabelled = known.records_without_label()
     recovered = _settle_left_open(books, known)
     await _note_prompts(parts, books, difference)
-    counts = parts.inputs.counts
-    books.pool = Pool.of(
-        Candidate(work, prompt, counts[work.dataset, work.prompt_id])
-        for work, prompt in owed(config, books.state, parts.inputs.prompts)
-    )
+    counts, turns = parts.inputs.counts, Turns(books, known)
+    owing = within(options.scope, books.state, owed(config, books.state, parts.inputs.prompts))
+    # A conversation that was begun is finished first.
+    books.pool = Pool.of(sorted(turns.candidates(owing, counts), key=lambda candidate: candidate.work.turn == 0))
+    books.follow = turns.next
     if recovers(config):
-        books.pool.repeats |= repeats(books.state)
+        books.pool.ask_again(repeats(books.state, books.world.clock()))
     prompts = {(prompt.dataset, prompt.id): prompt for prompt in parts.inputs.prompts}
-    for work in {attempt.work for attempt in books.state.unknown()}:
+    for work in {a.work for a in books.state.unknown() if options.scope.holds(a.work.dataset)}:
         name = (work.dataset, work.prompt_id)
         if books.state.work(work).verdict is Verdict.UNKNOWN and name in prompts:
-            books.held[work] = Candidate(work, prompts[name], counts[name])
+            turns.held(work, prompts[name], counts[name])
     return _Opened(unlabelled + recovered, len(recovered))
 
 
@@ -215,8 +230,7 @@ def _settle_left_open(books: Books, known: Run) -> list[Record]:
         answer = outcome if isinstance(outcome, Completion) else None
         books.emit(msgspec.structs.replace(event, at=books.world.wall()), answer)
         if answer is not None and attempt.answered:
-            prompt = known.prompt(attempt.work.dataset, attempt.work.prompt_id)
-            kept.append(Record(attempt.work, prompt, answer, attempt.tag, None, attempt.id))
+            kept.append(Record(attempt.work, known.asked(attempt), answer, attempt.tag, None, attempt.id))
     return kept
 
 
@@ -225,7 +239,8 @@ async def _note_prompts(parts: Parts, books: Books, difference: Change) -> None:
     at = books.world.wall()
     for prompt in difference.added:
         tokens = parts.inputs.counts[prompt.dataset, prompt.id]
-        books.emit(PromptAdded(at=at, dataset=prompt.dataset, prompt_id=prompt.id, tokens=tokens), prompt)
+        turns = len(prompt.turns)
+        books.emit(PromptAdded(at=at, dataset=prompt.dataset, prompt_id=prompt.id, tokens=tokens, turns=turns), prompt)
     for name, prompt_id in difference.removed:
         books.emit(PromptRemoved(at=at, dataset=name, prompt_id=prompt_id))
     await books.world.log.flush()

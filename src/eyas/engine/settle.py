@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from eyas.engine.admit import Candidate, Pool, Quotas
 from eyas.engine.attempt import Flight, Meter
 from eyas.engine.pace import Pace
 from eyas.engine.quality import Concern
-from eyas.engine.recover import Repeat, doubles, lost, original, patience
+from eyas.engine.recover import Repeat, doubles, due, lost, original
 from eyas.engine.retry import Case, Decision, Effect, Policy, decide
 from eyas.engine.served import Served
 from eyas.events import Alarm, AnyEvent, Corrected, Headers, Settled
@@ -30,12 +31,16 @@ from eyas.types import Completion, Outcome, Record, StopReason, Verdict, Work
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What is handed in: the way out, the journal, clocks (wall and monotonic, seconds). Tests hand in others."""
+    """What is handed in: the way out, the journal, clocks (wall and monotonic, seconds). Tests hand in others.
+
+    `apart` counts a long prompt beside the loop, which must not wait for it.
+    """
 
     transport: Transport
     log: Log
     wall: Callable[[], float] = time.time
     clock: Callable[[], float] = time.monotonic
+    apart: Callable[[Callable[[], int]], Awaitable[int]] = asyncio.to_thread
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +56,16 @@ class Setting:
     deadlines: Deadlines
 
 
+async def _alone(_candidate: Candidate, _attempt: int, _outcome: Outcome) -> None:
+    """No turn follows."""
+
+
 @dataclass(slots=True)
 class Books:
     """The run's state, and everything that an outcome touches. The one place that emits events while requests fly.
 
-    `held` are works that ended as unknown: they are asked again when a look-up makes their outcomes known.
+    `held` are works that ended as unknown: they are asked again when a look-up makes their outcomes known. `follow` hears
+    of each durable outcome, by its candidate and attempt, and puts the conversation's next turn into the pool.
     """
 
     world: World
@@ -66,6 +76,7 @@ class Books:
     pace: Pace
     held: dict[Work, Candidate] = field(default_factory=dict[Work, Candidate])
     meters: dict[str, Meter] = field(default_factory=dict[str, Meter])
+    follow: Callable[[Candidate, int, Outcome], Awaitable[None]] = _alone
     last_error: str = ""
     stopping: StopReason | None = None
     stop_detail: str = ""
@@ -115,6 +126,7 @@ class Books:
         durable = self.emit(event)
         for double in doubles(self.state, attempt):
             durable = self.emit(Corrected(at=event.at, attempt=double.id, cost=0))
+        self.pool.now_due(attempt.work, attempt.mark, self.world.clock())
         if attempt.work in self.held and self.state.work(attempt.work).owed:
             self.pool.put_back(self.held.pop(attempt.work))
         self._watch_bill(attempt.id, attempt.tag, event.cost, attempt.reserved)
@@ -138,7 +150,8 @@ class Books:
         """Have the body sent again whose answer may have been finished without us, or that was not let in this time."""
         now, work = self.world.clock(), flight.candidate.work
         if flight.mark and lost(decision.kind, decision.verdict):
-            self.pool.repeats[work] = Repeat(flight.mark, flight.route.tag, now + patience(self.state))
+            after = due(self.state, self.state.attempt(flight.attempt), now)
+            self.pool.repeats[work] = Repeat(flight.mark, flight.route.tag, after)
         elif flight.repeated and decision.verdict is Verdict.AGAIN and not decision.counted and decision.cost == 0:
             self.pool.repeats[work] = Repeat(flight.mark, flight.route.tag, now)
 
@@ -193,7 +206,7 @@ class Books:
             case Effect.MISSERVED:
                 self._aside(tag, self.pace.misserved(tag))
             case Effect.ASIDE:
-                self._aside(tag, self.pace.set_aside(tag, decision.detail))
+                self._aside(tag, self.pace.set_aside(tag, decision.detail, for_good=False))
             case _:
                 pass
         if decision.stop is not None:

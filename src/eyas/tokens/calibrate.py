@@ -12,7 +12,7 @@ from itertools import product
 
 import msgspec
 
-from eyas.tokens.habits import PLAIN, Cut, End, Evidence, Habits, instant
+from eyas.tokens.habits import HELD_BACK, PLAIN, Cut, End, Evidence, Habits, instant
 
 _SURE_ANSWERS = 30
 """So many answers without whitespace at an end of a text say something: the provider strips it, or the model has none."""
@@ -32,7 +32,7 @@ _LOST = 4
 """A server that strips whitespace loses at most about so many tokens of an answer."""
 
 _EXCEPTIONS = 0.001
-"""So many plain answers whose pieces are no tokens are faults of the line, not the way of the provider."""
+"""So many answers whose pieces are no tokens are faults of the line, not the way of the provider."""
 
 
 def learn(evidence: Iterable[Evidence]) -> dict[str, Habits]:
@@ -167,12 +167,9 @@ def _proves(way: Habits, agreed: Sequence[Evidence]) -> bool:
     Beyond ASCII a server holds tokens back until a character is whole, which is no exception.
     """
     streamed = [item for item in agreed if item.pieces > 1 and not item.tools]
-    plain = [item for item in streamed if item.ascii]
-    other = [item for item in streamed if not item.ascii and item.pieces == item.singles]
-    odd = sum(item.pieces != item.singles or _off_pieces(way, item) != 0 for item in plain)
-    others_odd = sum(_off_pieces(way, item) != 0 for item in other)
-    enough = len(plain) + len(other) >= _SURE_ANSWERS
-    return enough and odd <= _EXCEPTIONS * len(plain) and others_odd <= max(1, _CHANCE * len(other))
+    odd = sum(item.odd > 0 for item in streamed)
+    off = sum(not 0 <= (_off_pieces(way, item) or 0) <= HELD_BACK * item.letters for item in streamed)
+    return len(streamed) >= _SURE_ANSWERS and odd <= _EXCEPTIONS * len(streamed) and off <= _CHANCE * len(streamed)
 
 
 def _keeps_arguments(way: Habits, group: Sequence[Evidence]) -> bool | None:

@@ -46,7 +46,8 @@ def evidence(record: Record, family: Loaded, thinking: bool) -> Evidence | None:
         reasoning_said=(usage.reasoning_tokens or None) if reasoned else None,
         shifts=shifts,
         form=prompt.form if prompt.choice and not prompt.reason else None,
-        ascii=completion.reasoning.isascii() and completion.content.isascii(),
+        odd=pieced.odd if pieced else 0,
+        letters=pieced.letters if pieced else 0,
     )
 
 

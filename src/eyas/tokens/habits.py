@@ -12,6 +12,9 @@ from eyas.families import Shift
 PLAIN = Shift("as the template says")
 """The counting in which the API counts what the template gives and what the model samples."""
 
+HELD_BACK = 3
+"""Tokens that a piece may hold beyond one: a character has at most four bytes, so at most four come as one piece."""
+
 _INSTANT = " (instant)"
 
 
@@ -110,7 +113,8 @@ class Evidence(msgspec.Struct, frozen=True):
         whole, pieced: the answer when its texts are encoded whole, or piece by piece; None: not tried.
         whole_trimmed, pieced_trimmed: the same without a space at the end of the reasoning.
         pieces, singles: streamed pieces, and how many of them are one vocabulary entry.
-        ascii: whether its texts are ASCII alone, so that no character is held back over tokens.
+        odd: pieces of ASCII that are no vocabulary entry.
+        letters: pieces beyond ASCII, where tokens may have been held back until a character was whole.
         edges: for each end of a text that is not empty, whether whitespace stands there.
         tools: whether it calls tools.
         spaced: whether a reasoning that was closed ends in a space; None: there is no such reasoning.
@@ -133,7 +137,8 @@ class Evidence(msgspec.Struct, frozen=True):
     reasoning_said: int | None = None
     shifts: tuple[Shift, ...] = ()
     form: str | None = None
-    ascii: bool = True
+    odd: int = 0
+    letters: int = 0
 
 
 def habit_key(provider: str, *, thinking: bool) -> str:

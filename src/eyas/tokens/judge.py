@@ -8,7 +8,7 @@ import msgspec
 
 from eyas.families import Loaded
 from eyas.tokens.evidence import edges
-from eyas.tokens.habits import Cut, End, Habits
+from eyas.tokens.habits import HELD_BACK, Cut, End, Habits
 from eyas.tokens.logprobs import read_logprobs
 from eyas.tokens.reading import Answer, closed, ended, read_pieces, read_whole, without_last_space
 from eyas.tokens.repair import repairs, unclosed
@@ -16,8 +16,6 @@ from eyas.types import Completion, Label
 
 _NEAR_TOKENS = 2
 _NEAR_SHARE = 0.005
-_HELD_BACK = 3
-"""A character has at most four bytes, so at most four tokens come as one piece."""
 
 
 class Judged(msgspec.Struct, frozen=True):
@@ -92,7 +90,7 @@ def _proven_alone(answer: Answer, completion: Completion, habit: Habits) -> bool
         return True
     whole = completion.cut is None
     off = completion.usage.completion_tokens - habit.expected(answer.total, stop=whole and ended(completion))
-    return off >= 0 and (not whole or off <= _HELD_BACK * answer.letters)
+    return off >= 0 and (not whole or off <= HELD_BACK * answer.letters)
 
 
 def _alone(answer: Answer, completion: Completion, habit: Habits) -> Judged:
