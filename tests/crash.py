@@ -249,7 +249,7 @@ def _lose_power(point: Point, place: Place, result: Result) -> Answers:
 def _ended(allowed: tuple[int, ...], process: subprocess.Popen[str], result: Result) -> None:
     err, code = process.communicate(timeout=100)[1], process.returncode
     result.check("the exit code is wrong", code in allowed, f"exit {code}: {err[-300:]}")
-    told = err.startswith("eyas: ") and ("same command" in err or "[run] dir" in err) and "Traceback" not in err
+    told = "\neyas: " in f"\n{err}" and ("same command" in err or "[run] dir" in err) and "Traceback" not in err
     result.check("no clear sentence", told or code != STOPPED, err[-300:])
 
 

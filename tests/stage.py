@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import msgspec
@@ -32,7 +31,8 @@ from eyas.providers.choose import allowed
 from eyas.sim import Scenario
 from eyas.sim import World as Sim
 from eyas.state import State, fold
-from eyas.types import Completion, Prompt, Record, StopReason, Verdict, Work
+from eyas.types import Completion, Record, StopReason, Verdict, Work
+from tests import turnkit
 from tests import virtual as v
 from tests.virtual import FakeTransport, MemoryLog, Watch, now
 
@@ -68,7 +68,13 @@ def _tokens(family: Loaded, text: str, thinking: bool) -> int:
 
 def counter(family: Loaded) -> Callable[[list[Any], list[Any], bool], int]:
     """Counts prompts of one turn as the family does, each but once: a simulated world asks for the same ones again."""
-    return lambda messages, tools, thinking: _tokens(family, messages[0]["content"], thinking)
+
+    def count(messages: list[Any], tools: list[Any], thinking: bool) -> int:
+        if len(messages) == 1:
+            return _tokens(family, messages[0]["content"], thinking)
+        return family.count_prompt(messages, tools, thinking)
+
+    return count
 
 
 class Ending(NamedTuple):
@@ -86,7 +92,8 @@ class Ending(NamedTuple):
 class Stage:
     """One run, in one session or several, and what it leaves behind.
 
-    `more` are further keys of RUN.toml by "section.key"; `rng` decides how much of what a kill found half written stays.
+    Of the prompts number n is followed by n modulo `turns` + 1 turns of the user. `more` are further keys of RUN.toml by
+    "section.key"; `rng` decides how much of what a kill found half written stays.
     """
 
     kimi: Loaded
@@ -95,6 +102,7 @@ class Stage:
     quota: str = ""
     in_flight: int = 8
     fail_at: int | None = None
+    turns: int = 0
     more: Mapping[str, Any] = field(default_factory=dict)
     rng: random.Random | None = None
     state: State = field(default_factory=State)
@@ -103,6 +111,7 @@ class Stage:
     seen: Counter[str] = field(default_factory=Counter)
     engine: Engine | None = None
     kill: Callable[[], None] = lambda: None
+    options: session.Options = field(default_factory=session.Options)
 
     def config(self) -> RunConfig:
         """RUN.toml of the next session."""
@@ -134,13 +143,12 @@ class Stage:
 
     def recorded(self) -> list[Record]:
         """Every answer as the journal holds it."""
-        found = list[Record]()
+        found, run = list[Record](), turnkit.opened(self.log, self.state)
         for number, event in enumerate(self.log.events, 1):
             if isinstance(event, Settled) and self.state.attempt(event.attempt).answered:
                 attempt = self.state.attempt(event.attempt)
                 answer = msgspec.json.decode(self.log.payloads[number], type=Completion)
-                prompt = self.log.prompt(attempt.work.dataset, attempt.work.prompt_id)
-                found.append(Record(attempt.work, prompt, answer, attempt.tag, event.cost, attempt.id))
+                found.append(Record(attempt.work, run.asked(attempt), answer, attempt.tag, event.cost, attempt.id))
         return found
 
     async def _parts(self, handle: v.Handler) -> session.Parts:
@@ -148,11 +156,7 @@ class Stage:
         config = self.config()
         backend = backend_of(config, SecretStr("sk-or-v1-test"))
         offer = await list_endpoints(config, backend, FakeTransport(handle))
-        prompts = tuple(
-            Prompt(f"{number:016x}", name, ({"role": "user", "content": f"{name}: say {number}"},))
-            for number in range(self.prompts)
-            for name in "AB"
-        )
+        prompts = turnkit.prompts(self.prompts, self.turns)
         thinks = {name: config.thinking(name) for name in "AB"}
         counts = {(p.dataset, p.id): _tokens(self.kimi, p.messages[0]["content"], thinks[p.dataset]) for p in prompts}
         tokenizer = Tokenizer(by_name("kimi-k2.5"), self.kimi)
@@ -162,7 +166,7 @@ class Stage:
         barred = [each.endpoint for each in offer.verdicts if not each.use]
         served = Served(routes(parts.config, allowed(offer.verdicts), barred))
         self.transport = FakeTransport(handle, self.log)
-        return session._books(parts, served, World(self.transport, self.log, wall=now, clock=now), self.state)
+        return session._books(parts, served, World(self.transport, self.log, now, now, turnkit.at_once), self.state)
 
     async def run(self, handle: v.Handler, act: Callable[[Stage], Any] | None = None) -> StopReason:
         """One whole session against that handler; `act` runs beside it."""
@@ -171,13 +175,10 @@ class Stage:
         self.watch = Watch(self.state, self.log.events, strict=parts.config.budget.mode == "strict")
         self.log.see = self.watch.see
         books = self._books(parts, parts.offer, handle)
-        known = SimpleNamespace(
-            prompt=self.log.prompt,
-            store=SimpleNamespace(drafts=lambda a: self.log.safe.get(a, [])),
-            records_without_label=list,
-        )
         left = self.state.left_open()
-        self.answers += (await session._open(parts, books, known, session.Options())).unlabelled
+        self.answers += (
+            await session._open(parts, books, turnkit.opened(self.log, self.state), self.options)
+        ).unlabelled
         self.seen["left open by a kill"] += len(left)
         self.seen["kept from drafts"] += sum(attempt.answered for attempt in left)
         self._owes(parts, books)
@@ -192,9 +193,11 @@ class Stage:
     def _owes(self, parts: session.Parts, books: Books) -> None:
         """I4: a session asks for exactly what has no end yet, each once; what is unknown waits for its look-up."""
         wanted = {
-            Work(prompt.dataset, prompt.id, 0, sample)
+            Work(prompt.dataset, prompt.id, turn, sample)
             for prompt in parts.inputs.prompts
             for sample in range(parts.config.dataset(prompt.dataset).samples)
+            for turn in range(1 + len(prompt.turns))
+            if turn == 0 or self.watch.whole(Work(prompt.dataset, prompt.id, turn - 1, sample))
         }
         waiting = [c.work for c in books.pool.again] + [c.work for q in books.pool.fresh.values() for _, c in q]
         ended = {work for work, verdict in self.watch.verdicts.items() if verdict is not Verdict.AGAIN}
@@ -217,9 +220,8 @@ class Stage:
         elif how == "pull":
             timers.append(loop.call_later(at, self._die, task))
         elif how in ("drain", "abort"):
-            timers += [loop.call_later(at, self._interrupt)] + [loop.call_later(at + 0.05, self._interrupt)] * (
-                how == "abort"
-            )
+            times = (at, at + 0.05) if how == "abort" else (at,)
+            timers += [loop.call_later(each, self._interrupt) for each in times]
         try:
             return await self._ended(task)
         finally:
@@ -247,6 +249,7 @@ class Stage:
     def _die(self, task: asyncio.Future[StopReason]) -> None:
         self.log.dead = True
         task.cancel()
+        task.get_loop().call_later(1.0, task.cancel)  # Python 3.11: a wait_for may swallow the first one
 
     def _interrupt(self) -> None:
         if self.engine is not None:

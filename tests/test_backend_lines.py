@@ -46,7 +46,7 @@ def test_many_small_pieces_of_one_long_line_are_not_joined_again_and_again() -> 
     reader = Lines()
     for _ in range(10_000):
         reader.feed(b"y" * 100)
-    assert len(reader._held) == 10_000  # noqa: SLF001  # the property itself
+    assert len(reader._held) == 10_000  # the property itself
     assert reader.end() == b"y" * 1_000_000
 
 

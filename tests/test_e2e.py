@@ -187,15 +187,15 @@ def test_a_run_keeps_its_meaning(folder: Path, kimi_folder: Path) -> None:
 def test_rows_and_bad_rows(folder: Path, kimi_folder: Path) -> None:
     """A bad row is told of and kept with file, line and reason; the others are asked; twins are asked once."""
     with kit.simulator(kimi_folder, **FAST) as sim:
-        kit.write_run(folder, sim, kimi_folder, 3)
+        kit.write_run(folder, sim, kimi_folder, 8)
         with (folder / "prompts.jsonl").open("a") as file:
             file.write('{"prompt": ""}\nnot json\n{"prompt": "Question 0: what is 0 + 0?"}\n')
         ended = kit.eyas(folder, "run", "RUN.toml", "--yes")
         assert ended.returncode == 0, ended.stderr
-        assert "3 prompts; 1 duplicates count once; 2 rows cannot be asked" in ended.stderr
+        assert "B3: 8 prompts of 11 rows; left out: 1 duplicate, 2 that cannot be asked" in ended.stderr
         rows = [json.loads(line) for line in (folder / "run" / "quarantine.jsonl").read_text().splitlines()]
-        assert [row["line"] for row in rows] == [4, 5]
-        assert len(sim.books()) == 3
+        assert [row["line"] for row in rows] == [9, 10]
+        assert len(sim.books()) == 8
 
 
 def test_reconcile_with_a_refused_key(folder: Path, kimi_folder: Path) -> None:

@@ -19,7 +19,7 @@ from eyas.ledger import nano_dollars
 from eyas.records import completed
 from eyas.sim import Faults, Outage, Reply, Scenario, load
 from eyas.sim import World as Sim
-from eyas.state import State, fold
+from eyas.state import State, count_stranded, fold
 from eyas.tokens import evidence, learn, rebuild
 from eyas.types import FailureKind, Finish, Label, StopReason, Verdict
 from tests.stage import Ending, Stage, counter
@@ -252,7 +252,8 @@ def judge(stage: Stage, case: Case, reason: StopReason | None, most: float) -> N
     if reason is StopReason.COMPLETE:
         for name, dataset in state.datasets.items():
             owed = [w for w, known in state.works.items() if w.dataset == name and known.owed]
-            assert dataset.quota.met or (not owed and sum(dataset.ended.values()) == dataset.works), "I6"
+            ended = sum(dataset.ended.values()) + count_stranded(state)[name]
+            assert dataset.quota.met or (not owed and ended == dataset.works), "I6"
 
 
 def check_rows(stage: Stage, case: Case) -> None:

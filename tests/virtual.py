@@ -14,13 +14,23 @@ from urllib.parse import urlsplit
 import msgspec
 
 from eyas.errors import BrokenError, NotSentError, StorageError
-from eyas.events import AnyEvent, Corrected, Intent, PromptAdded, Retried, SessionOpened, Settled
+from eyas.events import (
+    AnyEvent,
+    Corrected,
+    Intent,
+    PromptAdded,
+    Retried,
+    SessionOpened,
+    Settled,
+    TurnAdded,
+    TurnRefused,
+)
 from eyas.journal import Payload
 from eyas.ledger import Money
 from eyas.sim import Action, Reply
 from eyas.state import State
 from eyas.transport import Deadlines, Request, Response
-from eyas.types import DraftText, Prompt, Verdict, Work
+from eyas.types import DraftText, Finish, Prompt, Verdict, Work
 
 T = TypeVar("T")
 Handler = Callable[[str, str, Mapping[str, str], bytes], Reply]
@@ -173,6 +183,7 @@ class Watch:
         self.works: dict[int, Work] = {}
         self.answers: dict[Work, int] = {}
         self.verdicts: dict[Work, Verdict] = {}
+        self.finishes: dict[Work, Finish | None] = {}
         self.lost_on: Counter[Work] = Counter()
         self.wasted_before: dict[Work, int] = {}
         self.most_waste: int | None = None
@@ -198,6 +209,10 @@ class Watch:
         """What can be spent already."""
         return self.settled + self.reserved + self.held
 
+    def whole(self, work: Work) -> bool:
+        """Whether a turn of the user can come after it."""
+        return self.finishes.get(work) in (Finish.STOP, Finish.TOOL_CALLS)
+
     def _may_start(self, event: Intent) -> None:
         assert event.work not in self.answers, "I5: an answer that reached the journal is bought again"
         assert all(event.work != other.work for other in self.flying.values()), "a work flies twice"
@@ -205,7 +220,10 @@ class Watch:
         assert may_waste or not self.lost_on.get(event.work), (
             "asked again after waste, though the bound on waste was passed"
         )
-        tokens = self.state.datasets[event.work.dataset].prompts[event.work.prompt_id]
+        tokens = self.state.prompt_tokens(event.work)
+        if event.work.turn:
+            assert tokens, "a later turn is asked that was not counted"
+            assert self.whole(msgspec.structs.replace(event.work, turn=event.work.turn - 1)), "a turn before its time"
         assert event.reserved * 1_000_000 >= tokens * event.prices.prompt, "the reservation does not cover the prompt"
         assert not self.over, "a request starts after a bill above its reservation"
 
@@ -223,6 +241,10 @@ class Watch:
                 self._settled(event)
             case Corrected():
                 self._corrected(event)
+            case TurnAdded():
+                self.verdicts.setdefault(event.work, Verdict.AGAIN)
+            case TurnRefused():
+                self.verdicts[event.work] = Verdict.REFUSED
             case Retried():
                 self.verdicts[event.work], self.lost_on[event.work] = Verdict.AGAIN, 0
             case _:
@@ -247,6 +269,7 @@ class Watch:
             self.verdicts[intent.work] = event.verdict
         if answered:
             assert self.answers.setdefault(intent.work, event.attempt) == event.attempt, "two answers of one work"
+            self.finishes[intent.work] = event.finish if event.verdict is Verdict.DONE else None
 
     def _corrected(self, event: Corrected) -> None:
         work = self.works[event.attempt]
@@ -286,12 +309,16 @@ class MemoryLog:
         self.see: Callable[[AnyEvent], None] = lambda event: None
         self.written: Callable[[int], None] = lambda count: None
         self._prompts: dict[tuple[str, str], int] = {}
+        self._ends: dict[int, int] = {}
 
     def write(self, event: AnyEvent, payload: Payload = None) -> Awaitable[None]:
         """Note an event; the books must be sound at every one."""
         if self.dead:
             return asyncio.get_running_loop().create_future()
         self.see(event)
+        if isinstance(event, TurnAdded):
+            answer = self.state.works[msgspec.structs.replace(event.work, turn=event.work.turn - 1)].answer
+            assert self._ends[answer] <= self.acknowledged, "a turn before the answer that it follows is durable"
         self.late += self.failed_at is not None
         if self._fails():
             return self._later(None)
@@ -305,7 +332,9 @@ class MemoryLog:
         """An event and its payload stand in the journal."""
         self.events.append(event)
         self.payloads[len(self.events)] = raw
-        if isinstance(event, PromptAdded):
+        if isinstance(event, Settled):
+            self._ends[event.attempt] = len(self.events)
+        elif isinstance(event, PromptAdded):
             self._prompts[event.dataset, event.prompt_id] = len(self.events)
 
     def draft(self, attempt: int, part: int, text: DraftText) -> Awaitable[None]:

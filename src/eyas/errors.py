@@ -2,7 +2,8 @@
 
     EyasError
      ├── UsageError            bad RUN.toml, source, tokenizer or option       exit 2
-     │    └── PromptsRemoved   a resumed run's sources lost prompts            exit 2
+     │    ├── PromptsRemoved   a resumed run's sources lost prompts            exit 2
+     │    └── StalePlanError   a plan no longer holds                          exit 8
      ├── LedgerError           the books were used wrongly: a defect of eyas
      │    └── CapReached       a reservation does not fit below the cap        (admission's answer, not an exit)
      ├── KeyOrCreditsError     no key, a refused key, no credits               exit 6
@@ -28,6 +29,10 @@ class UsageError(EyasError):
 
 class PromptsRemoved(UsageError):
     """Sources of a resumed run no longer hold prompts that it asked for."""
+
+
+class StalePlanError(UsageError):
+    """A plan rests on prompts, prices or keys of RUN.toml that are not as they were; nothing was spent."""
 
 
 class LedgerError(EyasError):

@@ -23,7 +23,10 @@ _CACHED = {"X-OpenRouter-Cache": "true", "X-OpenRouter-Cache-TTL": "86400"}
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """How one request is to be made: what the config, the family and the router say; `mark` makes its body unique."""
+    """How one request is to be made: what the config, the family and the router say.
+
+    `mark` makes its body unique; `session` is the same for all turns of a conversation, and empty where there is one only.
+    """
 
     max_tokens: int
     provider: Mapping[str, Any]
@@ -31,6 +34,7 @@ class Ask:
     sampling: Mapping[str, float] = field(default_factory=dict[str, float])
     stream: bool = True
     mark: str = ""
+    session: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +81,8 @@ class OpenRouter:
         body |= {"stream": ask.stream, "max_tokens": ask.max_tokens, **ask.sampling, **ask.family_body}
         if ask.provider:
             body["provider"] = dict(ask.provider)
+        if ask.session:
+            body["session_id"] = ask.session
         body |= dict(self.extra_body)
         if ask.mark:
             body["metadata"] = {**body.get("metadata", {}), "attempt": ask.mark}

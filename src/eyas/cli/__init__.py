@@ -10,10 +10,12 @@ from typing import Any
 import click
 
 from eyas import __version__
-from eyas.errors import EyasError, KeyOrCreditsError, StorageError
+from eyas.errors import EyasError, KeyOrCreditsError, StalePlanError, StorageError
 
 COMMANDS = {
     "demo": "the whole way against the built-in simulator: no key, no network",
+    "init": "write a commented RUN.toml, and look at a prompt file",
+    "plan": "what a RUN.toml will cost and take, what fits the money; buys nothing",
     "run": "answer the prompts of a RUN.toml; the same command again resumes",
     "status": "where a run stands, also while it runs",
     "export": "write training rows",
@@ -22,6 +24,7 @@ COMMANDS = {
     "forget": "remove a prompt and its answers for good",
     "reconcile": "settle outcomes that are not known yet",
     "providers": "every endpoint of a model: price, precision, verdict and why",
+    "doctor": "key and its limit, open files, disk, tokenizer, prompts, clock: before it costs anything",
     "simulate": "an OpenRouter-compatible server on this machine",
 }
 """Every command and what it does; a new one is a file here and a line there."""
@@ -78,6 +81,8 @@ def _main(arguments: list[str] | None) -> int:
 def _code(error: EyasError) -> int:
     if isinstance(error, KeyOrCreditsError):
         return 6
+    if isinstance(error, StalePlanError):
+        return 8
     return 7 if isinstance(error, StorageError) else 2
 
 

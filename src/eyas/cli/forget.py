@@ -24,7 +24,7 @@ from eyas.report.progress import plain
 def command(rundir: Path, ids: tuple[str, ...], yes: bool) -> None:
     """Remove prompts of RUNDIR and all answers to them for good. They are not asked again; what they cost stays booked.
 
-    ID is DATASET/PROMPTID16, or the id of any answer to it: all samples of a prompt go.
+    ID is DATASET/PROMPTID16, or the id of any answer to it: all turns and samples of a prompt go.
     """
     configs.frozen(rundir)  # says so where there is no run
     with lock(rundir):

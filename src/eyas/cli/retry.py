@@ -83,5 +83,8 @@ def words(found: again.Found, where: str) -> str:
             f"note: the quota of {', '.join(found.met)} is met without them: they are asked only if you raise output_tokens"
         )
     if found.lost:
-        lines.append(f"note: {found.lost} more match whose prompts or samples RUN.toml no longer asks for: they stay")
+        lines.append(
+            f"note: {found.lost} more match that cannot be asked: RUN.toml has them no more, or no whole answer stands before "
+            "them in their conversation; they stay"
+        )
     return "\n".join(lines)

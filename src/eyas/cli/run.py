@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
+import functools
 import json
 import signal
 import sys
@@ -14,11 +16,14 @@ import click
 from eyas.cli import start
 from eyas.config import RunConfig, load
 from eyas.engine.inputs import Inputs
+from eyas.engine.planning import holds, opened
 from eyas.engine.run import Engine
+from eyas.engine.scope import Scope
 from eyas.engine.session import Ended, Options, run_config
 from eyas.errors import UsageError
+from eyas.report import loaded
 from eyas.report.progress import Line, plain, table
-from eyas.report.resume import sentences
+from eyas.report.resume import rest, sentences
 from eyas.report.summary import exit_code, status
 from eyas.state import State
 from eyas.types import StopReason, Verdict
@@ -28,12 +33,12 @@ ASK_ABOVE = 5.0
 
 EXIT_CODES = (
     "Exit codes: 0 complete, 2 usage, 3 cap reached, 4 some works failed or were refused, 5 unknown outcomes remain, "
-    "6 key or credits, 7 storage, 130 interrupted."
+    "6 key or credits, 7 storage, 8 stale plan, 130 interrupted."
 )
 
 
 @click.command("run", epilog=EXIT_CODES)
-@click.argument("config_file", metavar="RUN.toml", type=click.Path(path_type=Path))
+@click.argument("config_file", metavar="RUN.toml|plan.json", type=click.Path(path_type=Path))
 @click.option("--yes", is_flag=True, help="Do not ask before spending more than $5.")
 @click.option("--json", "as_json", is_flag=True, help="Print the final status as JSON on stdout.")
 @click.option(
@@ -42,6 +47,10 @@ EXIT_CODES = (
     default="plain",
     help="live comes with a later version; till then it is plain.",
 )
+@click.option(
+    "--limit", type=int, metavar="N", help="Ask the first N conversations of each dataset only; see --dataset."
+)
+@click.option("--dataset", "datasets", multiple=True, metavar="NAME", help="Ask this dataset only; may be repeated.")
 @click.option("--key-file", type=click.Path(path_type=Path), help="Read the API key from this file.")
 @click.option("--insecure-http", is_flag=True, help="Let [target] base_url send the key unencrypted over a network.")
 @click.option("--confirm-removed", is_flag=True, help="Go on although the sources lost prompts of this run.")
@@ -50,6 +59,8 @@ def command(
     yes: bool,
     as_json: bool,
     progress: str,
+    limit: int | None,
+    datasets: tuple[str, ...],
     key_file: Path | None,
     insecure_http: bool,
     confirm_removed: bool,
@@ -58,15 +69,23 @@ def command(
 
     The first ^C starts nothing more and lets what flies land; the second ends that too and keeps its text.
     """
+    given, (config_file, planned) = config_file, opened(config_file)
     config = load(config_file, insecure_http=insecure_http)
     start.allow_open_files(config.limits.in_flight)
+    scope = Scope(limit, datasets)
+    scope.check(config)
     key = start.key(key_file)
     agree(config, yes=yes)
     quiet = progress == "none"
-    begin = watch_signals if quiet else say_found
-    options = Options(confirm_removed, say_inputs, begin, None if quiet else plain_progress())
+    begin = watch_signals if quiet else functools.partial(say_found, scope)
+    options = Options(confirm_removed, say_inputs, begin, None if quiet else plain_progress(), scope)
+    if planned is not None:
+        options = dataclasses.replace(options, check=holds(given, planned, config))
     ended = start.run_loop(run_config(config, config_file.read_text(encoding="utf-8"), key, options))
-    return finish(ended, as_json=as_json, quiet=quiet)
+    code = finish(ended, as_json=as_json, quiet=quiet)
+    if ended.reason is StopReason.COMPLETE and not (quiet or scope.whole):
+        say_rest(ended.state, config)
+    return code
 
 
 def agree(config: RunConfig, *, yes: bool) -> None:
@@ -84,23 +103,18 @@ def agree(config: RunConfig, *, yes: bool) -> None:
 
 
 def say_inputs(inputs: Inputs) -> None:
-    """Say what the sources held, where anything was left out, and what cannot be promised."""
+    """Say what the sources held, what was left out, and what cannot be promised."""
     for caveat in inputs.caveats:
         print(f"note: {caveat}", file=sys.stderr)
-    if inputs.duplicates or inputs.quarantined:
-        bad = len(inputs.quarantined)
-        first = f"; the first: {plain(inputs.quarantined[0].reason, 160)}" if bad else ""
-        print(
-            f"{len(inputs.prompts)} prompts; {inputs.duplicates} duplicates count once; {bad} rows cannot be asked "
-            f"(quarantine.jsonl in the run directory has file, line and reason){first}",
-            file=sys.stderr,
-        )
+    for sentence in loaded.sentences(inputs.sets.values()):
+        print(plain(sentence, 600), file=sys.stderr)
 
 
-def say_found(engine: Engine) -> None:
+def say_found(scope: Scope, engine: Engine) -> None:
     """Say what a resumed run found and does next, and watch signals."""
     books = engine.books
-    for sentence in sentences(books.state, books.setting.config.dir, len(books.pool.repeats)):
+    asked = None if scope.whole else books.pool.size
+    for sentence in sentences(books.state, books.setting.config.dir, len(books.pool.repeats), asked):
         print(plain(sentence, 600), file=sys.stderr)
     watch_signals(engine)
 
@@ -122,6 +136,13 @@ def watch_signals(engine: Engine) -> None:
 
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, interrupt)
+
+
+def say_rest(state: State, config: RunConfig) -> None:
+    """Say what is still owed after a session that asked for a part, and how to go on."""
+    sentence = rest(state, config.dir)
+    if sentence:
+        print(f"eyas: {sentence}", file=sys.stderr)
 
 
 def finish(ended: Ended, *, as_json: bool, quiet: bool) -> int:

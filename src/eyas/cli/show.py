@@ -15,7 +15,7 @@ from eyas.engine.inputs import load_tokenizer
 from eyas.export import learn_habits
 from eyas.ledger import usd
 from eyas.records import Run
-from eyas.state import Attempt
+from eyas.state import Attempt, stranded
 from eyas.tokens import rebuild
 from eyas.types import Record, Usage, Work
 
@@ -40,13 +40,18 @@ def command(rundir: Path, work_id: str, as_json: bool) -> None:
 
 
 def shown(run: Run, work: Work, config: RunConfig) -> dict[str, Any]:
-    """Everything about one work, as JSON. The label is what export would give."""
-    prompt = run.prompt(work.dataset, work.prompt_id)
+    """Everything about one work, as JSON. The label is what export would give.
+
+    `messages` of a later turn hold the answers that it was asked after; `turns` are the user's turns still to come.
+    """
+    prompt = run.question(work)
     known = run.state.works.get(work)
+    waits = "skipped" if work in stranded(run.state) else "pending"
     figures: dict[str, Any] = {
         "schema": 1,
         "id": work.key,
-        "state": known.verdict.value if known and known.verdict and not known.owed else "pending",
+        "state": known.verdict.value if known and known.verdict and not known.owed else waits,
+        "detail": known.detail if known else "",
         "source": msgspec.to_builtins(prompt.source),
         "messages": list(prompt.messages),
         "tools": list(prompt.tools),
@@ -107,9 +112,12 @@ def _usage(usage: Usage | None) -> dict[str, Any] | None:
 
 def text(figures: dict[str, Any]) -> str:
     """The same for people; text of others cannot move the cursor or colour the screen."""
-    lines = [f"{figures['id']}  {figures['state']}"]
+    why = f": {inert(figures['detail'])}" if figures["detail"] else ""
+    lines = [f"{figures['id']}  {figures['state']}{why}"]
     for message in figures["messages"]:
         lines += ["", f"[{message['role']}]", inert(str(message.get("content") or ""))]
+        called: list[dict[str, Any]] = [call.get("function") or {} for call in message.get("tool_calls") or ()]
+        lines += [f"[tool call] {inert(str(each.get('name')))} {inert(str(each.get('arguments')))}" for each in called]
     for name in ("reasoning", "content"):
         if figures.get(name):
             lines += ["", f"[{name}]", inert(figures[name])]

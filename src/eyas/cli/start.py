@@ -11,10 +11,8 @@ from typing import Any, TypeVar
 
 from pydantic import SecretStr
 
+from eyas.engine.checkup import SPARE_FILES
 from eyas.errors import UsageError
-
-SPARE_FILES = 256
-"""Open files that are not connections: the journal, sources, the tokenizer, libraries."""
 
 T = TypeVar("T")
 

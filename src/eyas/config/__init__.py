@@ -83,6 +83,15 @@ class RunConfig(Section):
         left = self.budget.total_output_tokens - sum(each.output_tokens or 0 for each in self.datasets)
         return round(left * self.dataset(name).weight / sum(each.weight for each in sharing))
 
+    @property
+    def shares(self) -> dict[str, float]:
+        """In what proportion the datasets' tokens are bought: by quotas, else by weights; empty where nobody says."""
+        quotas = {each.name: float(self.quota(each.name) or 0) for each in self.datasets}
+        weights = {each.name: each.weight for each in self.datasets}
+        if all(quotas.values()):
+            return quotas
+        return weights if len(set(weights.values())) > 1 else {}
+
 
 def load(path: Path, *, insecure_http: bool = False) -> RunConfig:
     """Read and check a RUN.toml; `insecure_http` lets its base_url be http on another machine.
@@ -94,7 +103,7 @@ def load(path: Path, *, insecure_http: bool = False) -> RunConfig:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         why = _reason(error)
-        raise UsageError(f"{path} cannot be read ({why}): check the path, or write one as in the README") from error
+        raise UsageError(f"{path} cannot be read ({why}): check the path, or write one with `eyas init`") from error
     return parse(text, path, insecure_http=insecure_http)
 
 

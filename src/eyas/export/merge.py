@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, closing
 from itertools import groupby
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -15,6 +15,7 @@ from eyas import config as configs
 from eyas.config import RunConfig
 from eyas.errors import UsageError
 from eyas.export.spent import unanswered
+from eyas.exporters.policy import KEYS
 from eyas.exporters.yields import Unanswered
 from eyas.families import FAMILIES, guess
 from eyas.records import Reader, Ref, Run
@@ -39,13 +40,14 @@ class Target(msgspec.Struct, frozen=True):
 
 
 class Merged(NamedTuple):
-    """One answer for each work, sorted by work; what brought none; and how many answers another one stands for."""
+    """One answer for each work, sorted by work; what brought none; how many answers another one stands for; `Manifest.policy`."""
 
     target: Target
     folders: tuple[Path, ...]
     refs: list[Ref]
     unanswered: list[Unanswered]
     duplicates: int
+    policy: dict[str, tuple[Any, ...]]
 
 
 def merge(folders: Iterable[Path]) -> Merged:
@@ -56,7 +58,8 @@ def merge(folders: Iterable[Path]) -> Merged:
         StorageError: a journal cannot be read.
     """
     paths = tuple(dict.fromkeys(folder.resolve() for folder in folders))
-    target = _common([(path, configs.frozen(path)) for path in paths])
+    known = [(path, configs.frozen(path)) for path in paths]
+    target = _common(known)
     with ExitStack() as stack:
         runs = [stack.enter_context(closing(Run(path))) for path in paths]
         reader = stack.enter_context(closing(Reader(paths)))
@@ -65,7 +68,8 @@ def merge(folders: Iterable[Path]) -> Merged:
         groups = [list(group) for _, group in groupby(found, key=lambda ref: ref.work)]
         chosen = [_choose(group, reader) for group in groups]
         lost = unanswered([run.state for run in runs], {ref.work: (ref.run, ref.attempt) for ref in chosen})
-    return Merged(target, paths, chosen, lost, len(found) - len(chosen))
+    policy = _policy([config for _, config in known])
+    return Merged(target, paths, chosen, lost, len(found) - len(chosen), policy)
 
 
 def _common(configs_of: Sequence[tuple[Path, RunConfig]]) -> Target:
@@ -82,6 +86,11 @@ def _common(configs_of: Sequence[tuple[Path, RunConfig]]) -> Target:
                     "export them apart"
                 )
     return target
+
+
+def _policy(configs_of: Sequence[RunConfig]) -> dict[str, tuple[Any, ...]]:
+    """What the runs ask of the API, key by key: each value once, in an order that the runs' own does not change."""
+    return {key: tuple(sorted({getattr(config.providers, key) for config in configs_of}, key=str)) for key in KEYS}
 
 
 def _target(config: RunConfig) -> Target:

@@ -70,6 +70,7 @@ class Manifest(msgspec.Struct, frozen=True, rename={"yields": "yield"}):
         shards, eval_shards: the files.
         draft_vocab: what was written of draft vocabularies, empty if none was asked for.
         warnings: what a person should look at.
+        policy: what the runs asked of the API: field of its `provider` object -> the values of all runs, None for not set.
     """
 
     schema: int
@@ -91,3 +92,4 @@ class Manifest(msgspec.Struct, frozen=True, rename={"yields": "yield"}):
     eval_shards: tuple[Shard, ...]
     draft_vocab: dict[str, Any]
     warnings: tuple[str, ...]
+    policy: dict[str, tuple[Any, ...]] = {}

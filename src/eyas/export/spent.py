@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from eyas.exporters.yields import Unanswered
-from eyas.state import Attempt, State
+from eyas.state import Attempt, State, stranded, wanted
 from eyas.types import Verdict, Work
 
 _UNKNOWN = "outcome not known; run eyas reconcile"
@@ -15,6 +15,7 @@ _WASTE = "waste: the work was asked again"
 _IN_FLIGHT = "in flight"
 _FORGOTTEN = "removed by eyas forget"
 _NEVER = "not asked yet"
+_STRANDED = "skipped: the turn before it has no whole answer"
 
 
 def unanswered(states: Sequence[State], chosen: Mapping[Work, tuple[int, int]]) -> list[Unanswered]:
@@ -41,20 +42,21 @@ def _without(states: Sequence[State], chosen: Mapping[Work, tuple[int, int]]) ->
     """Why works that are wanted have no answer."""
     reasons: dict[Work, str] = {}
     for state in states:
-        wanted = (
-            Work(name, prompt, 0, sample)
+        every = (
+            work
             for name, dataset in state.datasets.items()
-            for prompt in dataset.prompts
-            for sample in range(dataset.samples)
+            for prompt_id in dataset.prompts
+            for work in wanted(name, dataset, prompt_id)
         )
-        for work in wanted:
+        for work in every:
             if work not in chosen and work not in state.works:
                 reasons.setdefault(work, _NEVER)
-        for work in state.works:
+        why = {work: _why(state, work) for work in state.works} | dict.fromkeys(stranded(state), _STRANDED)
+        for work, reason in why.items():
             if work not in chosen:
                 # Of two runs' reasons one is kept by its spelling: the order of the runs must not matter.
                 known = reasons.get(work, _NEVER)
-                reasons[work] = max(_why(state, work), "" if known == _NEVER else known)
+                reasons[work] = max(reason, "" if known == _NEVER else known)
     return reasons
 
 

@@ -169,6 +169,7 @@ def _manifest(
         eval_shards=written.eval_shards,
         draft_vocab=vocab,
         warnings=written.tally.warnings(),
+        policy=merged.policy,
     )
 
 

@@ -9,6 +9,8 @@ from fnmatch import fnmatchcase
 from pathlib import PurePath
 from typing import Any
 
+from eyas.exporters.policy import section as _policy
+
 Manifest = Mapping[str, Any]
 
 _MEANING = {
@@ -289,5 +291,5 @@ def _listed(sizes: Iterable[int]) -> str:
 
 _SECTIONS = (
     *(_about, _datasets, _providers, _labels, _losses),
-    *(_draft_vocab, _licences, _cannot, _loading, _warnings),
+    *(_draft_vocab, _licences, _policy, _cannot, _loading, _warnings),
 )

@@ -15,6 +15,7 @@ import msgspec
 from eyas.exporters.base import Row
 from eyas.exporters.lines import Lines, pack
 from eyas.exporters.rows import metadata
+from eyas.families.history import calls
 from eyas.types import Completion, Message
 
 
@@ -71,14 +72,6 @@ def turn(completion: Completion) -> Message:
     if completion.tool_calls:
         message["tool_calls"] = calls(completion)
     return message
-
-
-def calls(completion: Completion) -> list[dict[str, Any]]:
-    """The tool calls in OpenAI's form; arguments are the text that came, for parsing and dumping changes their ids."""
-    return [
-        {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
-        for call in completion.tool_calls
-    ]
 
 
 def json_text(value: Any) -> str:

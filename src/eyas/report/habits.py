@@ -18,6 +18,11 @@ def sentences(habits: Mapping[str, Mapping[str, Any]]) -> list[str]:
     return [f"{name}: {'; '.join(_said(habit))}" for name, habit in sorted(habits.items())]
 
 
+def cuts(habits: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """How each provider cuts its stream, in words."""
+    return {name: _CUTS[habit["cut"]] for name, habit in habits.items()}
+
+
 def _said(habit: Mapping[str, Any]) -> list[str]:
     stripped, open_ends = _ends(habit["stripped"]), _ends(habit["open"])
     counting, proof = habit["counting"], ", which prove ids" if habit["proves"] else ""

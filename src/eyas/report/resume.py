@@ -6,26 +6,28 @@ from collections.abc import Callable
 from pathlib import Path
 
 from eyas.ledger import usd
-from eyas.state import Attempt, State
+from eyas.state import Attempt, State, count_stranded
 from eyas.types import Verdict, Work
 
 
-def sentences(state: State, folder: Path, repeats: int) -> list[str]:
+def sentences(state: State, folder: Path, repeats: int, asked: int | None = None) -> list[str]:
     """What to say when a session has been opened and nothing was asked yet; nothing for the first one of a run.
 
     Args:
         state: with what a killed process left open settled already.
         folder: the run directory, for the commands that are named.
         repeats: lost answers that are asked for under the API's response cache.
+        asked: how many works a session asks for that asks a part only; None: all that are owed.
     """
     if state.sessions < 2:
-        return []
+        return [] if asked is None else [_part(state, asked)]
     parts = (
         _killed(state),
         _unknown(state, folder),
         _repeated(repeats),
-        _owed(state),
+        _owed(state) if asked is None else _part(state, asked),
         _ended(state, folder),
+        _skipped(state),
         _gone(state),
     )
     return [part for part in parts if part]
@@ -80,7 +82,7 @@ def _repeated(repeats: int) -> str:
 
 def _owed(state: State) -> str:
     wanted = {name: dataset for name, dataset in state.datasets.items() if not dataset.quota.met}
-    owed = sum(dataset.works - sum(dataset.ended.values()) for dataset in wanted.values())
+    owed = _count_owed(state)
     if not owed:
         return "no answer is owed"
     again = [
@@ -90,6 +92,27 @@ def _owed(state: State) -> str:
     standing = f"; {retried} of those have an answer, which stands until a better one is there" if retried else ""
     more = f", {len(again)} of them were asked before{standing}" if again else ""
     return f"{owed} answers are owed and asked for now{more}"
+
+
+def _part(state: State, asked: int) -> str:
+    return f"{_count_owed(state)} answers are owed; this session asks for {asked} of them (--limit, --dataset)"
+
+
+def rest(state: State, folder: Path) -> str:
+    """What to say after a session that asked for a part: what is still owed; empty if that is nothing."""
+    owed = _count_owed(state)
+    if not owed:
+        return ""
+    return (
+        f"{owed} answers are still owed: the same command without --limit and --dataset goes on, what is there is kept; "
+        f"`eyas export {folder} --out DIR` writes what is there"
+    )
+
+
+def _count_owed(state: State) -> int:
+    stranded = count_stranded(state)
+    wanted = ((name, dataset) for name, dataset in state.datasets.items() if not dataset.quota.met)
+    return sum(max(0, each.works - sum(each.ended.values()) - stranded[name]) for name, each in wanted)
 
 
 def _asked(state: State, wanted: Callable[[str], bool], work: Work) -> bool:
@@ -108,6 +131,15 @@ def _ended(state: State, folder: Path) -> str:
     first = next(verdict.value for verdict, count in counts.items() if count)
     waits = "; unknown ones also once their outcome is known" if counts[Verdict.UNKNOWN] else ""
     return f"not asked again by themselves: {named}; `eyas retry {folder} --where verdict={first}` has them asked again{waits}"
+
+
+def _skipped(state: State) -> str:
+    count = count_stranded(state).total()
+    return (
+        f"{count} later turns are skipped: the turn before them has no whole answer; they are owed again once it has one"
+        if count
+        else ""
+    )
 
 
 def _gone(state: State) -> str:

@@ -9,7 +9,7 @@ from collections import Counter
 from typing import Any
 
 from eyas.ledger import usd
-from eyas.state import DatasetState, State
+from eyas.state import DatasetState, State, count_stranded
 from eyas.types import STRICT, Finish, Label, StopReason, Verdict
 
 _STOPPED = (StopReason.INTERRUPTED, StopReason.ERROR, StopReason.STORAGE)
@@ -17,13 +17,13 @@ _STOPPED = (StopReason.INTERRUPTED, StopReason.ERROR, StopReason.STORAGE)
 
 def status(state: State, *, running: bool) -> dict[str, Any]:
     """The figures of a run. Money is in US dollars; `settled` includes `wasted`; live labels are provisional."""
-    over = not running and state.closed is not None
+    over, stranded = not running and state.closed is not None, count_stranded(state)
     return {
         "schema": 1,
         "state": _state(state, running=running),
         "model": state.model,
         "datasets": {
-            name: _dataset(dataset, over=over, capped=state.closed is StopReason.CAP)
+            name: _dataset(dataset, stranded[name], over=over and state.closed is StopReason.CAP)
             for name, dataset in state.datasets.items()
         },
         "money": {
@@ -74,7 +74,10 @@ def _state(state: State, *, running: bool) -> str:
         return "running"
     if state.closed is None or state.closed in _STOPPED:
         return "stopped"
-    pending = any(d.works > sum(d.ended.values()) and not d.quota.met for d in state.datasets.values())
+    stranded = count_stranded(state)
+    pending = any(
+        d.works > sum(d.ended.values()) + stranded[name] and not d.quota.met for name, d in state.datasets.items()
+    )
     owed = state.closed is not StopReason.COMPLETE or state.unknown() or pending
     return "partial" if owed or _count(state, Verdict.FAILED) or _count(state, Verdict.UNKNOWN) else "complete"
 
@@ -84,10 +87,11 @@ def _count(state: State, verdict: Verdict) -> int:
     return sum(dataset.ended.get(verdict, 0) for dataset in state.datasets.values() if not dataset.quota.met)
 
 
-def _dataset(dataset: DatasetState, *, over: bool, capped: bool) -> dict[str, Any]:
+def _dataset(dataset: DatasetState, stranded: int, *, over: bool) -> dict[str, Any]:
+    """The figures of a dataset: `stranded` turns are not asked any more, and nothing is where the cap ended the run (`over`)."""
     ended = {verdict.value: dataset.ended.get(verdict, 0) for verdict in Verdict if verdict is not Verdict.AGAIN}
     left = dataset.works - sum(ended.values())
-    skipped = left if dataset.quota.met or (over and capped) else 0
+    skipped = left if dataset.quota.met or over else min(left, stranded)
     return {
         "prompts": dataset.works,
         **ended,
