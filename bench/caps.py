@@ -1,6 +1,6 @@
 """Caps and quotas at full size, in simulated time: how much of the money is used, how fast, and what is billed.
 
-    python bench/caps.py cap [--seeds 20] [--scenario rough] [--max-tokens 32768] [--usd 10]
+    python bench/caps.py cap [--seeds 20] [--scenario rough] [--max-tokens 32768] [--usd 20]
     python bench/caps.py quota [--seeds 20] [--tokens 5_000_000]
 
 `cap` runs a market with 2000 requests in flight against a cap, strict and metered, on a virtual clock: billed by the
@@ -190,7 +190,7 @@ def main():
     parser.add_argument("--max-tokens", type=int, default=32768)
     parser.add_argument("--in-flight", type=int, default=2000)
     parser.add_argument("--prompts", type=int, default=20_000)
-    parser.add_argument("--usd", type=float, default=10.0)
+    parser.add_argument("--usd", type=float, default=20.0)
     parser.add_argument("--tokens", type=int, default=5_000_000)
     parser.add_argument("--deviations", type=float)
     args = parser.parse_args()

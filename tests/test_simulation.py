@@ -27,7 +27,7 @@ from tests.test_state import check as consistent
 from tests.virtual import failed, now, play
 
 KINDS = ("clean", "rough", "storm", "mix", "outage", "tight", "cap", "quota", "kill", "fault", "interrupt", "samples",
-         "dear", "credits", "grown", "weather")  # fmt: skip
+         "dear", "credits", "grown", "weather", "cut")  # fmt: skip
 ROUTES = ("chutes/int4", "inceptron/int4", "siliconflow/int4", "atlas-cloud/int4")
 PROVEN = (Label.STREAMED, Label.LOGPROBS)
 MOST_SESSIONS = 6
@@ -104,6 +104,13 @@ def draw(seed: int, most: int = 4000) -> Case:
         later, settings["prompts"] = {"prompts": settings["prompts"]}, max(1, settings["prompts"] // 2)
     if kind == "dear":
         more["target.max_tokens"] = 20
+    if kind == "cut":  # long answers of providers that run on
+        more |= {
+            "target.max_tokens": 400,
+            "target.recover": True,
+            "budget.keep_from": 8,
+            "providers.ignore": ["chutes"],
+        }
     settings["more"] = more
     weather = _weather(rng) if kind == "weather" or rng.random() < 0.2 else Weather()
     return Case(seed, kind, _market(rng, kind, settings["in_flight"]), weather, settings, _endings(rng, kind, works),
@@ -139,6 +146,8 @@ def _market(rng: random.Random, kind: str, in_flight: int) -> Scenario:
         changes |= rng.choice(
             [{"balance_usd": 0.01}, {"key_limit_usd": 0.01}, {"key_limit_usd": 0.01, "key_limit_status": 402}]
         )
+    if kind == "cut":
+        changes |= {"length_median": 150.0, "slots": 0}
     if kind == "dear":
         providers = load(name).providers
         changes["providers"] = tuple(replace(each, hidden_prompt=400) for each in providers)
@@ -147,7 +156,7 @@ def _market(rng: random.Random, kind: str, in_flight: int) -> Scenario:
 
 
 def _endings(rng: random.Random, kind: str, works: int) -> tuple[Ending, ...]:
-    hows = {"kill": ("kill", "pull"), "fault": ("fault",), "interrupt": ("drain", "abort")}.get(kind)
+    hows = {"kill": ("kill", "pull"), "fault": ("fault",), "interrupt": ("drain", "abort"), "cut": ("pull",)}.get(kind)
     count = rng.randint(1, 4) if hows else rng.choice([0, 0, 0, 1, 2])
     if kind in ("grown", "cap"):
         count = max(1, count)
@@ -230,7 +239,8 @@ def judge(stage: Stage, case: Case, reason: StopReason | None, most: float) -> N
     for first, last in zip([0, *cuts], [*cuts, None], strict=True):
         consistent(fold(stage.log.events[first:last], folded))
     assert folded == state, "I3"
-    assert [(r.attempt, r.completion) for r in sorted(stage.answers, key=lambda r: r.attempt)] == [
+    standing = (r for r in stage.answers if state.attempt(r.attempt).answered)  # a part gives way to the whole
+    assert [(r.attempt, r.completion) for r in sorted(standing, key=lambda r: r.attempt)] == [
         (r.attempt, r.completion) for r in sorted(stage.recorded(), key=lambda r: r.attempt)
     ], "I2: what was told is not what the journal holds"
     assert {work: known.verdict or Verdict.AGAIN for work, known in state.works.items()} == stage.watch.verdicts, "I6"
@@ -293,6 +303,7 @@ def taken(stage: Stage, sim: Sim) -> Counter[str]:
             found["cost unknown at first"] += event.cost is None
         found["corrected"] += isinstance(event, Corrected) and not event.written_off
     found["recovered from the cache"] += sum(bool(entry.source) for entry in sim.books.entries.values())
+    found["fetched whole"] += sum(attempt.dropped and attempt.cost == 0 for attempt in state.attempts.values())
     found["alarms"] += len(state.alarms)
     found["runs with waste"] += state.money.wasted > 0
     found["quotas met"] += sum(dataset.quota.met for dataset in state.datasets.values())
@@ -306,7 +317,7 @@ PATHS = (
     *(f"verdict: {verdict}" for verdict in Verdict),
     *(f"session ended: {reason}" for reason in StopReason if reason not in (StopReason.STORAGE, StopReason.ERROR)),
     *(f"finish: {finish}" for finish in (Finish.STOP, Finish.LENGTH)),
-    "cost unknown at first", "corrected", "recovered from the cache", "killed", "store faults", "interrupted",
+    "cost unknown at first", "corrected", "recovered from the cache", "fetched whole", "killed", "store faults", "interrupted",
     "left open by a kill", "kept from drafts", "endpoints set aside", "alarms", "runs with waste", "quotas met", "samples",
     "unknown at the end", "written off",
 )  # fmt: skip

@@ -181,6 +181,8 @@ class Watch:
         self.unknown: dict[int, Intent] = {}
         self.costs: dict[int, int] = {}
         self.works: dict[int, Work] = {}
+        self.marks: dict[int, str] = {}
+        self.tokens: dict[int, int] = {}
         self.answers: dict[Work, int] = {}
         self.verdicts: dict[Work, Verdict] = {}
         self.finishes: dict[Work, Finish | None] = {}
@@ -214,7 +216,9 @@ class Watch:
         return self.finishes.get(work) in (Finish.STOP, Finish.TOOL_CALLS)
 
     def _may_start(self, event: Intent) -> None:
-        assert event.work not in self.answers, "I5: an answer that reached the journal is bought again"
+        assert event.work not in self.answers or self._fetched(event), (
+            "I5: an answer that reached the journal is bought again"
+        )
         assert all(event.work != other.work for other in self.flying.values()), "a work flies twice"
         may_waste = self.most_waste is None or self.wasted_before.get(event.work, 0) <= self.most_waste
         assert may_waste or not self.lost_on.get(event.work), (
@@ -227,6 +231,11 @@ class Watch:
         assert event.reserved * 1_000_000 >= tokens * event.prices.prompt, "the reservation does not cover the prompt"
         assert not self.over, "a request starts after a bill above its reservation"
 
+    def _fetched(self, event: Intent) -> bool:
+        """Whether it asks the cache for the rest of an answer that was cut: by its very body, where it was paid in full."""
+        standing = self.answers[event.work]
+        return event.mark != "" and event.mark == self.marks[standing] and self.verdicts[event.work] is Verdict.PARTIAL
+
     def _book(self, event: AnyEvent) -> None:
         match event:
             case SessionOpened():
@@ -235,6 +244,7 @@ class Watch:
             case Intent():
                 self.flying[event.attempt] = event
                 self.works[event.attempt] = event.work
+                self.marks[event.attempt] = event.mark
                 self.reserved += event.reserved
                 self.verdicts.setdefault(event.work, Verdict.AGAIN)
             case Settled():
@@ -267,8 +277,17 @@ class Watch:
         self.lost_on[intent.work] += 0 if answered else event.cost or 0
         if intent.work not in self.answers:
             self.verdicts[intent.work] = event.verdict
+        self.tokens[event.attempt] = event.tokens
+        standing = self.answers.get(intent.work)
+        if answered and standing is not None:
+            assert self.marks[standing] == intent.mark != "", "two answers of one work"
+            assert event.cost is None, "a fetched answer costs what its generation did, which is not known yet"
+            answered = event.verdict is Verdict.DONE or event.tokens >= self.tokens[standing]
+            if answered:  # what was kept of it until now counts no more
+                self.wasted += self.costs[standing]
+                self.lost_on[intent.work] += self.costs[standing]
         if answered:
-            assert self.answers.setdefault(intent.work, event.attempt) == event.attempt, "two answers of one work"
+            self.answers[intent.work], self.verdicts[intent.work] = event.attempt, event.verdict
             self.finishes[intent.work] = event.finish if event.verdict is Verdict.DONE else None
 
     def _corrected(self, event: Corrected) -> None:

@@ -176,10 +176,15 @@ class Pool:
             self.repeats[work] = replace(repeat, after=min(repeat.after, now))
 
     def waiting(self, wanted: Callable[[str], bool]) -> bool:
-        """Whether any work of a wanted dataset waits."""
-        return any(wanted(c.work.dataset) for c in self.again) or any(
+        """Whether any work of a wanted dataset waits that is owed: one that is only fetched is not."""
+        return any(wanted(c.work.dataset) for c in self.again if not self.fetched(c.work)) or any(
             q and wanted(name) for name, q in self.fresh.items()
         )
+
+    def fetched(self, work: Work) -> bool:
+        """Whether only what the API's cache holds of it is wanted."""
+        repeat = self.repeats.get(work)
+        return repeat is not None and repeat.fetch
 
     def heads(self, now: float, progress: Callable[[str], float] = lambda _: 0.0) -> list[Candidate]:
         """What may be next, in order: the works to ask again whose time has come, then each dataset's first fresh one.
@@ -259,6 +264,8 @@ class Strict:
         fit = [route for route in among if route.serves(candidate.tokens, most, tools=tools)]
         avoid = self.pool.avoid.get(candidate.work)
         repeat = self.pool.repeats.get(candidate.work)
+        if repeat and repeat.fetch:
+            return next((route for route in fit if route.tag == repeat.tag), None)
         if repeat and not self.pace.window(repeat.tag).aside and any(r.tag == repeat.tag for r in self.routes):
             return next((route for route in fit if route.tag == repeat.tag), None)
         if not avoid or not fit:

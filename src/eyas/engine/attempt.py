@@ -11,6 +11,7 @@ import msgspec
 
 from eyas.backends.stream import Stream
 from eyas.engine.admit import Candidate
+from eyas.engine.fetch import NOT_KEPT
 from eyas.engine.recover import source_of
 from eyas.errors import BrokenError, NotSentError
 from eyas.plan import Route
@@ -29,6 +30,7 @@ class Flight:
 
     Attributes:
         mark: what makes its body unlike any other's; `repeated`: it is that of an earlier attempt.
+        fetch: only an answer out of the API's cache is wanted.
         ended: the stop-loss ended it.
         source: the generation that made its answer, where that comes out of the API's cache.
     """
@@ -45,6 +47,7 @@ class Flight:
     generation_id: str = ""
     mark: str = ""
     repeated: bool = False
+    fetch: bool = False
     ended: bool = False
     source: str = ""
     parts: int = 0
@@ -88,6 +91,8 @@ async def fly(
             flight.on_headers(flight)
             if not flight.accepted:
                 return await _failure(response, flight, failed)
+            if flight.fetch and not flight.source:
+                return finish(flight, NOT_KEPT)
             await _read(response, flight)
     except NotSentError as error:
         return Failure(FailureKind.CONNECT, Billed.NO, str(error))

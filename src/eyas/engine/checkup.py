@@ -129,7 +129,12 @@ def money(account: Account, left: int | None) -> list[Finding]:
     remaining, balance = account.key.remaining, account.credits.balance if account.credits else None
     limit = _wall("limit", remaining, left, "raise the key's limit")
     if limit is None:
-        limit = Finding("limit", Standing.OK, "the key has no limit of its own")
+        wall = "one would be" if left is None else f"one of ${usd(left):,.2f} would be"
+        limit = Finding(
+            "limit",
+            Standing.OK,
+            f"the key has no limit of its own; {wall} a second wall (https://openrouter.ai/settings/keys)",
+        )
     credit = _wall("balance", balance, left, "add credits")
     if credit is None:
         credit = Finding(
@@ -152,7 +157,7 @@ def _wall(name: str, has: int | None, left: int | None, remedy: str) -> Finding 
         return Finding(
             name,
             Standing.WARN,
-            f"{whose}, and the run may still spend ${usd(left):,.2f}: it would stop there with exit 6",
+            f"{whose}, and the run may still spend ${usd(left):,.2f}: should it come to that, it stops with exit 6",
             f"{remedy}, or lower [budget] usd",
         )
     return Finding(name, Standing.OK, f"{whose}, the run may still spend ${usd(left):,.2f}")

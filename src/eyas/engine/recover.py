@@ -18,16 +18,23 @@ from eyas.types import FailureKind, Verdict, Work
 
 CACHED = "HIT"
 _LOST = (FailureKind.LOST, FailureKind.CUT)
+_CAME = (FailureKind.MISSERVED, FailureKind.LENGTH)
 _SOONEST, _LATEST = 5.0, 120.0
 
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """A body to send again: the mark in it, and the route it went by. `after`: not before this time on the run's clock."""
+    """A body to send again: the mark in it, and the route it went by.
+
+    Attributes:
+        after: not before this time on the run's clock.
+        fetch: only what is in the cache is wanted, since a part of the answer is kept.
+    """
 
     mark: str
     tag: str
     after: float = 0.0
+    fetch: bool = False
 
 
 def recovers(config: RunConfig) -> bool:
@@ -39,6 +46,13 @@ def recovers(config: RunConfig) -> bool:
 def mark_of(began: float, work: Work, number: int) -> str:
     """What makes the body of an attempt unlike any other's, of this run (by when it began) or another."""
     return hashlib.sha256(f"{began!r}|{work.key}|{number}".encode()).hexdigest()[:16]
+
+
+def mark_next(config: RunConfig, state: State, repeat: Repeat | None, work: Work, tag: str) -> str:
+    """What makes the next body of a work unique, or like one whose answer was lost; empty where nothing recovers."""
+    if not recovers(config):
+        return ""
+    return repeat.mark if repeat and repeat.tag == tag else mark_of(state.began, work, state.work(work).numbers + 1)
 
 
 def lost(kind: FailureKind | None, verdict: Verdict) -> bool:
@@ -69,8 +83,8 @@ def repeats(state: State, now: float) -> dict[Work, Repeat]:
     for attempt in state.attempts.values():
         settled, known = attempt.settled, state.works.get(attempt.work)
         repeat = found.get(attempt.work)
-        if repeat and settled and settled.kind is FailureKind.MISSERVED and attempt.mark == repeat.mark:
-            del found[attempt.work]  # it came, and was not what was asked: the cache has nothing better
+        if repeat and settled and settled.kind in _CAME and attempt.mark == repeat.mark:
+            del found[attempt.work]  # it came, and was not what was wanted: the cache has nothing better
         if settled is None or known is None or not attempt.mark or not lost(settled.kind, settled.verdict):
             continue
         if known.owed and attempt.id > (known.answer or 0):  # what was lost before an answer came is of no use any more
@@ -94,13 +108,18 @@ def doubles(state: State, attempt: Attempt) -> list[Attempt]:
     ]
 
 
-def original(state: State, again: Attempt, source: str) -> Attempt | None:
-    """The lost attempt that a cached answer belongs to: the one of that generation, else one without a generation."""
+def booked(state: State, again: Attempt, source: str) -> bool:
+    """Whether a generation's cost is booked already, by the attempt that it was bought by."""
+    others = (attempt for attempt in state.attempts.values() if attempt.work == again.work and attempt.id != again.id)
+    return any(other.generation_id == source and other.cost is not None for other in others)
+
+
+def originals(state: State, again: Attempt, source: str) -> list[Attempt]:
+    """The attempts that a cached answer belongs to: those of its generation, else the first without a generation."""
     same = [
         attempt
         for attempt in state.attempts.values()
         if attempt.mark == again.mark and attempt.work == again.work and attempt.id != again.id and not attempt.answered
     ]
     named = [attempt for attempt in same if attempt.generation_id == source]
-    nameless = [attempt for attempt in same if not attempt.generation_id]
-    return next(iter([*named, *nameless]), None)
+    return named or [attempt for attempt in same if not attempt.generation_id][:1]

@@ -15,7 +15,7 @@ from eyas.backends.openrouter import Ask
 from eyas.engine.admit import Admission, Admitted, Blocked, Flying
 from eyas.engine.attempt import Flight, finish, fly
 from eyas.engine.lookup import Lookups, first_error
-from eyas.engine.recover import mark_of, recovers
+from eyas.engine.recover import mark_next, mark_of
 from eyas.engine.reread import Reread
 from eyas.engine.settle import Books
 from eyas.engine.turns import conversation
@@ -23,7 +23,7 @@ from eyas.errors import KeyOrCreditsError, StorageError
 from eyas.events import Headers, Intent
 from eyas.plan import sampling
 from eyas.state import Attempt
-from eyas.types import Billed, Completion, Failure, FailureKind, Outcome, Record, StopReason, Work
+from eyas.types import Billed, Completion, Failure, FailureKind, Outcome, Record, StopReason
 
 TICK = 0.25
 """Longest that the loop sleeps, seconds: windows grow, drafts are kept and quotas are looked at again this often."""
@@ -132,7 +132,8 @@ class Engine:
         setting, name = books.setting, candidate.work.dataset
         thinking = setting.config.thinking(name)
         number = books.state.work(candidate.work).numbers + 1
-        mark = self._mark(candidate.work, number, route.tag)
+        repeat = books.pool.repeats.pop(candidate.work, None)
+        mark = mark_next(setting.config, books.state, repeat, candidate.work, route.tag)
         ask = Ask(
             max_tokens=setting.config.max_tokens(name),
             provider=self._reread.block(route),
@@ -161,7 +162,8 @@ class Engine:
             route=route,
             reserved=reserved,
             mark=mark,
-            repeated=mark != mark_of(books.state.began, candidate.work, number),
+            repeated=bool(mark) and mark != mark_of(books.state.began, candidate.work, number),
+            fetch=repeat is not None and repeat.fetch,
             stream=setting.backend.stream(),
             clock=books.world.clock,
             on_headers=self._headers,
@@ -169,13 +171,6 @@ class Engine:
         self.flights[flight.attempt] = flight
         books.pace.started(route.tag)
         self._tasks[flight.attempt] = group.create_task(self._attempt(flight, body, durable, group))
-
-    def _mark(self, work: Work, number: int, tag: str) -> str:
-        """What makes the next body of a work unique, or like one whose answer was lost; empty where nothing recovers."""
-        if not recovers(self.books.setting.config):
-            return ""
-        repeat = self.books.pool.repeats.pop(work, None)
-        return repeat.mark if repeat and repeat.tag == tag else mark_of(self.books.state.began, work, number)
 
     async def _attempt(self, flight: Flight, body: bytes, durable: Awaitable[None], group: asyncio.TaskGroup) -> None:
         self._settling += 1  # a session is not over before an outcome is durable: its cost may have to be looked up

@@ -15,6 +15,7 @@ from pydantic import SecretStr
 from eyas.backends.openrouter import OpenRouter
 from eyas.config import RunConfig, freeze
 from eyas.engine.admit import Admission, Pool, Quotas, Strict
+from eyas.engine.fetch import cut_short
 from eyas.engine.inputs import (
     Inputs,
     Offer,
@@ -184,12 +185,25 @@ async def _open(parts: Parts, books: Books, known: Run, options: Options) -> _Op
     books.follow = turns.next
     if recovers(config):
         books.pool.ask_again(repeats(books.state, books.world.clock()))
-    prompts = {(prompt.dataset, prompt.id): prompt for prompt in parts.inputs.prompts}
-    for work in {a.work for a in books.state.unknown() if options.scope.holds(a.work.dataset)}:
-        name = (work.dataset, work.prompt_id)
-        if books.state.work(work).verdict is Verdict.UNKNOWN and name in prompts:
-            turns.held(work, prompts[name], counts[name])
+    _await_costs(books, turns, parts.inputs, options.scope)
     return _Opened(unlabelled + recovered, len(recovered))
+
+
+def _await_costs(books: Books, turns: Turns, inputs: Inputs, scope: Scope) -> None:
+    """Have works of unknown outcome asked again, and cut answers fetched, as soon as their costs are known."""
+    prompts = {(prompt.dataset, prompt.id): prompt for prompt in inputs.prompts}
+    routes = {route.tag: route for route in books.setting.served.routes}
+    for attempt in books.state.unknown():
+        work, name = attempt.work, (attempt.work.dataset, attempt.work.prompt_id)
+        if name not in prompts or not scope.holds(work.dataset):
+            continue
+        unknown = books.state.work(work).verdict is Verdict.UNKNOWN
+        cut = attempt.tag in routes and cut_short(books.state, attempt, routes[attempt.tag])
+        candidate = turns.again(work, prompts[name], inputs.counts[name]) if unknown or cut else None
+        if candidate is not None and unknown:
+            books.held[work] = candidate
+        elif candidate is not None:
+            books.fetches.cut[attempt.id] = candidate
 
 
 def _check_same(parts: Parts, state: State) -> None:

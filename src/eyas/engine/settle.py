@@ -13,9 +13,10 @@ from eyas.backends.openrouter import OpenRouter
 from eyas.config import RunConfig
 from eyas.engine.admit import Candidate, Pool, Quotas
 from eyas.engine.attempt import Flight, Meter
+from eyas.engine.fetch import Fetches, cut_short
 from eyas.engine.pace import Pace
 from eyas.engine.quality import Concern
-from eyas.engine.recover import Repeat, doubles, due, lost, original
+from eyas.engine.recover import Repeat, booked, doubles, due, lost, originals
 from eyas.engine.retry import Case, Decision, Effect, Policy, decide
 from eyas.engine.served import Served
 from eyas.events import Alarm, AnyEvent, Corrected, Headers, Settled
@@ -75,6 +76,7 @@ class Books:
     quotas: Quotas
     pace: Pace
     held: dict[Work, Candidate] = field(default_factory=dict[Work, Candidate])
+    fetches: Fetches = field(default_factory=Fetches)
     meters: dict[str, Meter] = field(default_factory=dict[str, Meter])
     follow: Callable[[Candidate, int, Outcome], Awaitable[None]] = _alone
     last_error: str = ""
@@ -104,12 +106,7 @@ class Books:
         self._take_effect(flight, decision)
         if flight.source:
             self._recovered(flight)
-        self._repeat(flight, decision)
-        if decision.verdict is Verdict.AGAIN:
-            elsewhere = decision.effect in (Effect.AVOID, Effect.MISSERVED)
-            self.pool.put_back(flight.candidate, flight.route.tag if elsewhere else "")
-        if decision.verdict is Verdict.UNKNOWN:
-            self.held[flight.candidate.work] = flight.candidate
+        self._ask_again(flight, decision)
         if decision.verdict is Verdict.DONE:
             self.quotas.lengths[flight.candidate.work.dataset].add(decision.tokens)
         return decision, durable
@@ -126,7 +123,10 @@ class Books:
         durable = self.emit(event)
         for double in doubles(self.state, attempt):
             durable = self.emit(Corrected(at=event.at, attempt=double.id, cost=0))
-        self.pool.now_due(attempt.work, attempt.mark, self.world.clock())
+        now = self.world.clock()
+        self.pool.now_due(attempt.work, attempt.mark, now)
+        self.fetches.known(attempt, now)
+        self._fetch()
         if attempt.work in self.held and self.state.work(attempt.work).owed:
             self.pool.put_back(self.held.pop(attempt.work))
         self._watch_bill(attempt.id, attempt.tag, event.cost, attempt.reserved)
@@ -146,20 +146,50 @@ class Books:
             if concern.aside and all(served_by(concern.provider, (endpoint,)) for endpoint in route.endpoints):
                 self.pace.set_aside(route.tag, concern.detail)
 
+    def _ask_again(self, flight: Flight, decision: Decision) -> None:
+        """Have the work asked again that this outcome leaves owed, by the body that may have been answered without us."""
+        let_in = decision.verdict is not Verdict.AGAIN or decision.counted or decision.cost != 0
+        if flight.repeated and let_in:
+            self.fetches.landed(flight.route.tag, hit=bool(flight.source), fetch=flight.fetch)
+        if flight.repeated and not let_in:
+            self.pool.repeats[flight.candidate.work] = Repeat(
+                flight.mark, flight.route.tag, self.world.clock(), fetch=flight.fetch
+            )
+        if flight.fetch and let_in:
+            self._fetch()
+            return
+        self._repeat(flight, decision)
+        if decision.verdict is Verdict.AGAIN:
+            elsewhere = decision.effect in (Effect.AVOID, Effect.MISSERVED)
+            self.pool.put_back(flight.candidate, flight.route.tag if elsewhere else "")
+        if decision.verdict is Verdict.UNKNOWN:
+            self.held[flight.candidate.work] = flight.candidate
+        self._fetch()
+
     def _repeat(self, flight: Flight, decision: Decision) -> None:
-        """Have the body sent again whose answer may have been finished without us, or that was not let in this time."""
-        now, work = self.world.clock(), flight.candidate.work
+        """Note what may be finished without us: an answer of which nothing is kept, or one that was cut."""
+        attempt = self.state.attempt(flight.attempt)
         if flight.mark and lost(decision.kind, decision.verdict):
-            after = due(self.state, self.state.attempt(flight.attempt), now)
-            self.pool.repeats[work] = Repeat(flight.mark, flight.route.tag, after)
-        elif flight.repeated and decision.verdict is Verdict.AGAIN and not decision.counted and decision.cost == 0:
-            self.pool.repeats[work] = Repeat(flight.mark, flight.route.tag, now)
+            after = due(self.state, attempt, self.world.clock())
+            self.pool.repeats[attempt.work] = Repeat(flight.mark, flight.route.tag, after)
+        elif cut_short(self.state, attempt, flight.route):
+            self.fetches.cut[attempt.id] = flight.candidate
+
+    def _fetch(self) -> None:
+        for candidate, repeat in self.fetches.release():
+            self.pool.repeats[candidate.work] = repeat
+            self.pool.put_back(candidate)
 
     def _recovered(self, flight: Flight) -> None:
-        """The answer of a lost attempt came out of the API's cache: it is this attempt's now, and so is its cost."""
-        cleared = original(self.state, self.state.attempt(flight.attempt), flight.source)
-        if cleared is not None and cleared.settled is not None and cleared.cost != 0:
-            self.emit(Corrected(at=self.world.wall(), attempt=cleared.id, cost=0))
+        """The answer of a lost attempt came out of the API's cache: it is this attempt's now, and so is its cost.
+
+        Where it was not taken, the cost stays with the attempt that it was bought by.
+        """
+        again = self.state.attempt(flight.attempt)
+        stays = not again.answered and booked(self.state, again, flight.source)
+        for attempt in [again] if stays else originals(self.state, again, flight.source):
+            if attempt.settled is not None and attempt.cost != 0:
+                self.emit(Corrected(at=self.world.wall(), attempt=attempt.id, cost=0))
 
     def _decide(self, flight: Flight, outcome: Outcome) -> Decision:
         thinking = self.setting.config.thinking(flight.candidate.work.dataset)

@@ -81,16 +81,13 @@ class Turns:
             elif (candidate := self._opened(work, prompt)) is not None:
                 yield candidate
 
-    def held(self, work: Work, prompt: Prompt, tokens: int) -> None:
-        """Have a work whose outcome is unknown asked again as soon as it is known, if its turn has come."""
+    def again(self, work: Work, prompt: Prompt, tokens: int) -> Candidate | None:
+        """The candidate of a work that was asked before, if its turn has come; `prompt` and `tokens` are the first turn's."""
         if work.turn == 0:
-            self.books.held[work] = Candidate(work, prompt, tokens)
-        elif (
-            work.turn <= len(prompt.turns)
-            and askable(self.books.state, work)
-            and (candidate := self._opened(work, prompt)) is not None
-        ):
-            self.books.held[work] = candidate
+            return Candidate(work, prompt, tokens)
+        if work.turn > len(prompt.turns) or not askable(self.books.state, work):
+            return None
+        return self._opened(work, prompt)
 
     async def next(self, candidate: Candidate, attempt: int, outcome: Outcome) -> None:
         """After an outcome is durable: the conversation's next turn enters the pool, if there is one and it can come."""

@@ -56,9 +56,12 @@ def _takes(state: State, attempt: Attempt, event: Settled) -> bool:
     known = state.work(attempt.work)
     if known.answer is None:
         return True
-    former = state.attempt(known.answer).settled
+    standing = state.attempt(known.answer)
+    wanted = known.owed or (
+        attempt.mark != "" and attempt.mark == standing.mark
+    )  # the same body: the same answer, whole
     usable = state.labels.get(known.answer, Label.COUNTED) in STRICT
-    return known.owed and former is not None and better(event, former, usable=usable)
+    return wanted and standing.settled is not None and better(event, standing.settled, usable=usable)
 
 
 def _end_work(state: State, attempt: Attempt, event: Settled) -> None:
@@ -69,7 +72,7 @@ def _end_work(state: State, attempt: Attempt, event: Settled) -> None:
     work = state.work(attempt.work)
     work.tries += event.counted_try
     work.lost += event.kind is FailureKind.LOST
-    if work.answer is not None and not work.owed:
+    if work.answer is not None and not work.owed and not attempt.answered:
         return  # a late outcome of an older attempt never takes an answer away
     if attempt.answered:
         if work.answer is not None:
