@@ -12,11 +12,11 @@ from tests.virtual import play
 
 
 def asked(stage: Stage) -> dict[str, list[int]]:
-    """The places of the prompts that were asked, by set, ascending."""
-    places: dict[str, set[int]] = {"A": set(), "B": set()}
+    """The prompts that were asked, by set, ascending; their ids are their numbers in the order of the run."""
+    numbers: dict[str, set[int]] = {"A": set(), "B": set()}
     for attempt in stage.state.attempts.values():
-        places[attempt.work.dataset].add(int(attempt.work.prompt_id, 16))
-    return {name: sorted(found) for name, found in places.items()}
+        numbers[attempt.work.dataset].add(int(attempt.work.prompt_id, 16))
+    return {name: sorted(found) for name, found in numbers.items()}
 
 
 @settings(deadline=None, max_examples=8)
@@ -32,6 +32,6 @@ def test_a_larger_quota_asks_for_a_superset(kimi: Loaded, quota, more, seed, nam
         assert play(simulated(stage, replace(load(name), **SMALL), seed)) is StopReason.COMPLETE
         runs.append(asked(stage))
     for small, large in zip(runs[0].values(), runs[1].values(), strict=True):
-        assert small == list(range(len(small)))
+        assert small == list(range(len(small)))  # from the front, without a gap
         assert large == list(range(len(large)))
         assert set(small) <= set(large)

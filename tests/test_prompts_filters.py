@@ -41,6 +41,7 @@ def test_a_filter_comes_before_the_columns_are_told(tmp_path):
     ("body", "says"),
     [
         ("return row['none']", r"a, line 1: filter keep\.py:keep raised KeyError: 'none' \(keep\.py, line 2\): mend"),
+        ("raise SystemExit(0)", r"a, line 1: filter keep\.py:keep raised SystemExit: 0 \(keep\.py, line 2\): mend"),
         ("return 1", r"a, line 1: filter keep\.py:keep gave 1: return True, False, None, or"),
         ("return {'prompt': print}", r"a, line 1: filter keep\.py:keep gave a row that is no JSON"),
         ("return {'prompt': '\\ud800'}", r"a, line 1: filter keep\.py:keep gave a row that is no JSON"),
@@ -57,6 +58,7 @@ def test_a_faulty_filter_is_named_with_the_row(tmp_path, body, says):
     [
         (None, r"filter: keep\.py cannot be read .* relative to"),
         ("def other(row): return True", r"filter: keep\.py has no function keep: define it"),
+        ("raise SystemExit(0)", r"cannot be run: it raised SystemExit: 0 \(keep\.py, line 1\): mend it"),
         ("import nothing_of_that_name", r"cannot be run: it raised ModuleNotFoundError.*\(keep\.py, line 1\)"),
         ("def keep(row) return True", r"cannot be run: it raised SyntaxError"),
     ],

@@ -15,10 +15,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from eyas.config import Dataset
+from eyas.families import Loaded
+from eyas.prompts import load
 from eyas.prompts.columns import Reading
 from eyas.prompts.detect import SAMPLE, detect
-from eyas.prompts.read import Row, rows
+from eyas.prompts.read import Row
 from eyas.prompts.shape import BadShape, prompt_id, to_prompt
+from eyas.types import Prompt
 from tests.shapekit import SHAPES, TEXTS, Chat, chats, found
 
 MODES = ["first", "last", "replay", None]
@@ -84,9 +88,10 @@ def traces(draw: st.DrawFn) -> dict[str, Any]:
         result: dict[str, Any] = {"role": "tool", "content": draw(TEXTS)}
         if draw(st.booleans()):
             call, result = {"id": f"c{at}", **call}, {"tool_call_id": f"c{at}", **result}
-        said = {"content": draw(TEXTS)} if draw(st.booleans()) else {}
+        said = draw(st.fixed_dictionaries({}, optional={"content": TEXTS, "reasoning_content": st.just("") | TEXTS}))
         messages += [{"role": "assistant", **said, "tool_calls": [call]}, result]
-    parameters = {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "integer", "minimum": 0}}}
+    number = draw(st.fixed_dictionaries({"type": st.just("long")}, optional={"default": st.none() | st.integers(0, 9)}))
+    parameters = {"type": "object", "properties": {"a": {"type": draw(st.sampled_from(["str", "any"]))}, "b": number}}
     tools = [{"type": "function", "function": {"name": name, "parameters": parameters}} for name in ("look_up", "add")]
     return {"messages": messages, "tools": tools if draw(st.booleans()) else json.dumps(tools)}
 
@@ -112,49 +117,61 @@ def test_the_file_format_does_not_matter(data: list[dict[str, Any]], mode: Any):
     assert prompts(as_parquet(data), mode) == expected
 
 
-def test_a_null_default_is_no_missing_default():
-    """A default may be null in JSON Schema, so it stays; other nulls are what Parquet filled in, and go."""
+def test_a_null_in_a_declaration_is_left_out():
+    """Parquet fills in what is missing, so a null default is none in every format; only a constant may be null."""
     schema = {"type": "object", "properties": {"a": {"type": "string", "default": None, "enum": None}, "b": None}}
+    schema["properties"]["c"] = {"const": None}
     made = found({"prompt": "Why?", "tools": [{"name": "f", "description": None, "parameters": schema}]})
-    fixed = {"type": "object", "properties": {"a": {"type": "string", "default": None}}}
+    fixed = {"type": "object", "properties": {"a": {"type": "string"}, "c": {"const": None}}}
     assert made.tools[0]["function"] == {"name": "f", "parameters": fixed}
 
 
 FILES = {
-    "BFCL_v4_live_simple.jsonl": (258, 0, "messages = 'question' (role 'role', content 'content'), tools = 'function'"),
-    "BFCL_v4_multi_turn_base.jsonl": (200, 534, "messages = 'question' (role 'role', content 'content')"),
-    "eagle_alpaca_question.jsonl": (80, 0, "messages = 'turns'"),
-    "eagle_gsm8k_question.jsonl": (80, 0, "messages = 'turns'"),
-    "eagle_qa_question.jsonl": (80, 0, "messages = 'turns'"),
+    "BFCL_v4_live_simple.jsonl": (
+        258,
+        0,
+        258,
+        "messages = 'question' (role 'role', content 'content'), tools = 'function'",
+    ),
+    "BFCL_v4_multi_turn_base.jsonl": (200, 1, 0, "messages = 'question' (role 'role', content 'content')"),
+    "eagle_alpaca_question.jsonl": (80, 0, 0, "messages = 'turns'"),
+    "eagle_gsm8k_question.jsonl": (80, 0, 0, "messages = 'turns'"),
+    "eagle_qa_question.jsonl": (80, 0, 0, "messages = 'turns'"),
     "fastchat_dummy_conversation_sharegpt.json": (
         500,
-        500,
+        448,
+        0,
         "messages = 'conversations' (role 'from', content 'value')",
     ),
-    "gsm8k_test.jsonl": (1319, 0, "prompt = 'question'"),
-    "mt_bench_question.jsonl": (80, 80, "messages = 'turns'"),
+    "gsm8k_test.jsonl": (1319, 0, 0, "prompt = 'question'"),
+    "mt_bench_question.jsonl": (80, 0, 0, "messages = 'turns'"),
     "specforge_tool_use_conversation.jsonl": (
         1,
         0,
+        1,
         "messages = 'conversations' (role 'role', content 'content'), tools = 'tools'",
     ),
 }
-"""Rows, later user turns and the guess of each public file."""
+"""Rows, duplicates, prompts with tools and the guess of each public file."""
 
 
 @pytest.mark.skipif(
     "EYAS_PROMPTS" not in os.environ, reason="EYAS_PROMPTS names no folder with the public prompt files"
 )
 @pytest.mark.parametrize("name", FILES)
-def test_public_files_are_read_whole(name: str):
-    """Each row of the public files is a prompt, and their columns are certain."""
-    count, later, said = FILES[name]
-    data = [row for row in rows(name, Path(os.environ["EYAS_PROMPTS"])) if isinstance(row, Row)]
-    guess = detect([row.data for row in data[:SAMPLE]])
+def test_public_files_are_loaded_whole(name: str, kimi: Loaded):
+    """No row of the public files is left out but duplicates: the target can be asked each, thinking, and the guess is certain."""
+    count, duplicates, tools, said = FILES[name]
+
+    def tokens(prompt: Prompt) -> int:
+        return kimi.count_prompt(prompt.messages, prompt.tools, True)
+
+    found = load([Dataset(name="B3", source=name)], Path(os.environ["EYAS_PROMPTS"]), 0, tokens).sets["B3"]
     looked_at = min(count, SAMPLE)
-    assert guess.sentence == f"{said}: certain ({looked_at} of {looked_at} row{'s' if count > 1 else ''})"
-    made = [to_prompt(row, "B3", Reading(guess.columns)) for row in data]
-    assert (len(made), sum(len(prompt.turns) for prompt in made)) == (count, later)
+    assert found.guess == f"{said}: certain ({looked_at} of {looked_at} row{'s' if count > 1 else ''})"
+    assert (found.rows, found.duplicates, list(found.quarantined)) == (count, duplicates, [])
+    assert (len(found.prompts), found.images, found.removed) == (count - duplicates, 0, {})
+    assert sum(bool(prompt.tools) for prompt in found.prompts) == tools
 
 
 @given(

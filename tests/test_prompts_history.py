@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from eyas.families.history import reasoned
 from eyas.prompts.columns import Reading
 from eyas.prompts.history import without_thoughts
 from eyas.prompts.shape import DEFAULT, prompt_id
@@ -89,6 +90,20 @@ def test_text_beside_calls_and_reasoning_stay():
         ANSWER,
         USER,
     )
+
+
+def test_empty_reasoning_beside_calls_is_no_missing_one():
+    """A field that the source gives empty stays beside calls, where an API refuses a missing one; text goes before it."""
+    answer = {"role": "assistant", "tool_calls": [{"id": "c", "function": {"name": "f"}}]}
+    for given_, kept in (
+        ({}, {}),
+        ({"reasoning_content": None}, {}),
+        ({"reasoning_content": ""}, {"reasoning_content": ""}),
+        ({"reasoning_content": "", "reasoning": "Hm."}, {"reasoning_content": "Hm."}),
+    ):
+        made = make({"messages": [USER, {**answer, **given_}, result("c", "1")]}, reading=LAST)
+        assert made.messages == (USER, {**called("f", "{}", "c"), **kept}, result("c", "1"))
+        assert bool(reasoned(made.messages, True)) is not bool(kept)
 
 
 def test_results_find_their_calls():

@@ -22,7 +22,7 @@ from eyas.prompts import (
     prompt_id,
     write_quarantine,
 )
-from eyas.prompts.order import places
+from eyas.prompts.order import order_of
 from tests import promptkit as kit
 
 DEMO = Path(__file__).parents[1] / "examples" / "demo"
@@ -38,7 +38,7 @@ def ids(count: int) -> list[str]:
 
 def ordered(seed: int, names: list[str]) -> list[str]:
     """The names in the order of the seed."""
-    return [names[place] for place in places(seed, names)]
+    return [names[place] for place in order_of(seed, names)]
 
 
 def test_every_row_is_accounted_for(tmp_path):
@@ -133,6 +133,12 @@ def test_a_broken_source_is_an_error(tmp_path):
         load([Dataset(name="A", source="nowhere.jsonl")], tmp_path, 0, kit.by_words)
 
 
+def test_a_map_that_fits_no_row_names_its_source(tmp_path):
+    """Of many sets the one is named whose map is wrong."""
+    with pytest.raises(UsageError, match=r"^a: map: prompt = 'qestion' is no column .*'prompt'.*: name one of these$"):
+        kit.loaded(tmp_path, [{"prompt": "Why?"}], map={"prompt": "qestion"})
+
+
 def test_a_mostly_bad_source_is_refused(tmp_path):
     """Above a fifth the load stops with the commonest reason, its first row, the remedies and the first rows; a fifth passes."""
     good = [{"prompt": f"x{number}"} for number in range(8)]
@@ -207,9 +213,9 @@ def test_a_prefix_is_a_random_sample():
 def test_equal_halves_of_keys_are_told_apart(monkeypatch):
     """Where the first halves of two keys are the same, the whole keys decide."""
     monkeypatch.setattr(order, "order_key", lambda seed, name: b"\0" * 7 + name.encode() * 9)
-    assert places(0, ["b", "c", "a"]).tolist() == [2, 0, 1]
+    assert order_of(0, ["b", "c", "a"]).tolist() == [2, 0, 1]
     monkeypatch.setattr(order, "order_key", lambda seed, name: b"\0" * 8 + name.encode() * 8)
-    assert places(0, ["b", "c", "a"]).tolist() == [2, 0, 1]
+    assert order_of(0, ["b", "c", "a"]).tolist() == [2, 0, 1]
 
 
 def test_order_key_is_fixed():

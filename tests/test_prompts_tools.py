@@ -4,9 +4,12 @@ import json
 
 import pytest
 
+from eyas.families import Loaded
 from eyas.prompts.shape import prompt_id
 from eyas.prompts.tools import tools_of
 from tests.shapekit import FUNCTION, TOOL, USER, make, refusal
+
+ANY = ["object", "array", "string", "number", "boolean", "null"]
 
 
 @pytest.mark.parametrize(
@@ -59,7 +62,7 @@ def test_types_become_those_of_json_schema():
         "properties": {
             "type": {"type": "number", "default": {"type": "dict"}, "enum": ["dict", "tuple"]},
             "rows": {"type": "array", "items": {"type": "object", "properties": {"x": {"type": ["number", "null"]}}}},
-            "any": {"description": "d"},
+            "any": {"type": ANY, "description": "d"},
             "one": {"anyOf": [{"type": "boolean"}, {"type": "string"}], "additionalProperties": False},
         },
     }
@@ -103,7 +106,7 @@ def test_parameters_by_name_become_a_schema():
             "where": {"description": "town", "type": "string"},
             "type": {"description": "kind", "type": "string", "default": "all"},
             "way": {"type": "array"},
-            "one": {},
+            "one": {"type": ["integer", "string"]},
             "more": {"type": "object"},
         },
         "required": ["ids", "way", "one"],
@@ -123,3 +126,45 @@ def test_the_order_of_a_schemas_keys_stays():
     schema = {"properties": {"a": {"description": "d", "type": "int", "minimum": 0}}, "type": "dict"}
     made = tools_of([{"name": "f", "parameters": schema}])[0]["function"]["parameters"]
     assert json.dumps(made) == json.dumps(schema).replace('"int"', '"integer"').replace('"dict"', '"object"')
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    {
+        "any": {"type": ANY},
+        "Optional[Any]": {"type": ANY},
+        "Callable[[int], str]": {"type": ANY},
+        "Union[int, List[str]]": {"type": ANY},
+        "Union[int, float, double]": {"type": ["integer", "number"]},
+        "List[Any]": {"type": "array"},
+        "List[List[int]]": {"type": "array", "items": {"type": "array", "items": {"type": "integer"}}},
+    }.items(),
+)
+def test_a_type_of_python_is_always_a_type(kind: str, said: dict[str, object]):
+    """Whatever a type is called, the schema has one: without it a template may fail, and Moonshot's API refuses the request."""
+    (tool,) = tools_of({"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": kind}}}})
+    assert tool["function"]["parameters"]["properties"]["a"] == said
+
+
+@pytest.mark.parametrize("kind", [["any", "null"], ["str", "any"]])
+def test_any_in_a_list_of_types_is_any(kind: list[str]):
+    """A list of types with "any" in it allows all of them."""
+    (tool,) = tools_of({"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": kind}}}})
+    assert tool["function"]["parameters"]["properties"]["a"] == {"type": ANY}
+
+
+@pytest.mark.parametrize("more", [{"enum": ["x"]}, {"anyOf": [{"type": "string"}]}])
+def test_any_says_nothing_beside_what_says_more(more: dict[str, object]):
+    """Values or schemas that stand beside "any" say what is allowed by themselves."""
+    (tool,) = tools_of({"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "any", **more}}}})
+    assert tool["function"]["parameters"]["properties"]["a"] == more
+
+
+def test_declared_types_can_be_rendered(kimi: Loaded):
+    """Every type that sets write is one that Kimi K2.5's template can declare, alone and within a list."""
+    names = ["dict", "float", "tuple", "long", "char", "none", "any", "Union[int, str]", "List[Any]", "Optional[Any]"]
+    properties = {f"p{at}": {"type": name, "description": "d"} for at, name in enumerate(names)}
+    listed = {f"l{at}": {"type": "array", "items": {"type": name}} for at, name in enumerate(names)}
+    parameters = {"type": "dict", "properties": {**properties, **listed}}
+    made = make({"prompt": "Why?", "function": [{"name": "f", "parameters": parameters}]})
+    assert kimi.count_prompt(made.messages, made.tools, True) > 0

@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from eyas.prompts.order import Places
+from eyas.prompts.order import Order
 from eyas.prompts.words import Hashes
 
 Rank = Callable[[int], tuple[int, tuple[str, ...]]]
 
 
-def unique(ids: Hashes, rank: Rank) -> Places:
+def unique(ids: Hashes, rank: Rank) -> Order:
     """One row of each prompt, in file order: of rows with the same id the one of the highest rank, the first among equals.
 
     Args:

@@ -16,6 +16,9 @@ from eyas.prompts.read import Row, decode
 RowFilter = Callable[[Row], Row | None]
 """Gives the row that is to be shaped, or None where it is left out."""
 
+_RAISED = (Exception, SystemExit)
+"""What the user's code may raise. A script that calls `sys.exit` must not end the run as if all were well."""
+
 
 def row_filter(spec: str, base: Path) -> RowFilter:
     """The function that `filter` names, as `FILE.py:FUNCTION`, with FILE relative to `base`.
@@ -35,7 +38,7 @@ def row_filter(spec: str, base: Path) -> RowFilter:
     def ask(row: Row) -> Row | None:
         try:
             answer = keep(row.data)
-        except Exception as error:
+        except _RAISED as error:
             raise UsageError(
                 f"{row.file}, line {row.line}: filter {spec} raised {_named(error, base / name)}: mend the function, or have "
                 "it leave such a row out"
@@ -74,12 +77,12 @@ def _module(name: str, base: Path) -> ModuleType:
         raise UsageError(
             f"filter: {name} cannot be read ({error}): name a Python file, absolute or relative to {base}"
         ) from error
-    except Exception as error:
+    except _RAISED as error:
         raise UsageError(f"filter: {name} cannot be run: it raised {_named(error, path)}: mend it") from error
     return module
 
 
-def _named(error: Exception, path: Path) -> str:
+def _named(error: BaseException, path: Path) -> str:
     """The error, and the last line of the user's file that it went through."""
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
     where = f" ({path.name}, line {lines[-1]})" if lines else ""

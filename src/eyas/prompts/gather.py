@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from eyas.config import Dataset
+from eyas.errors import UsageError
 from eyas.prompts.columns import Reading, columns_of, describe
 from eyas.prompts.detect import SAMPLE, detect
 from eyas.prompts.filters import RowFilter, row_filter
@@ -27,12 +28,12 @@ _SAMPLE_CHARACTERS = 1 << 25
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where a run's sources are and go.
+class Settings:
+    """What all sets of a run share.
 
     Attributes:
         base: the folder that relative paths start from.
-        seed: the seed of the run.
+        seed: of the order and of what is drawn.
         folder: where prompts are kept while the process lives; None: the system's folder for temporary files.
     """
 
@@ -60,20 +61,23 @@ class Gathered:
         self.reasons.add(row)
 
 
-def gather(dataset: Dataset, place: Place) -> Gathered:
+def gather(dataset: Dataset, settings: Settings) -> Gathered:
     """Read a source to its end.
 
     Raises:
         UsageError: the source, the filter, the map or the system pool cannot be used.
         StorageError: the prompts cannot be kept.
     """
-    found = Gathered(Spool(Prompt, place.folder), Spool(BadRow, place.folder))
-    draw = system_of(dataset.system, place.base, place.seed)
-    keep = row_filter(dataset.filter, place.base) if dataset.filter else None
-    stream = _kept(rows(dataset.source, place.base), keep, found)
+    found = Gathered(Spool(Prompt, settings.folder), Spool(BadRow, settings.folder))
+    draw = system_of(dataset.system, settings.base, settings.seed)
+    keep = row_filter(dataset.filter, settings.base) if dataset.filter else None
+    stream = _kept(rows(dataset.source, settings.base), keep, found)
     sample = _sample(stream)
     guess = detect([row.data for row in sample if isinstance(row, Row)])
-    reading = Reading(columns_of(guess, dataset.map), dataset.turns)
+    try:
+        reading = Reading(columns_of(guess, dataset.map), dataset.turns)
+    except UsageError as error:
+        raise UsageError(f"{dataset.source}: {error}") from None
     found.guess = f"{describe(reading.columns)}: as mapped" if dataset.map else guess.sentence
     for row in chain(sample, stream):
         if isinstance(row, BadRow):

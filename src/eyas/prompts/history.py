@@ -64,9 +64,13 @@ def _answer(turn: Turn, called: Sequence[Call]) -> Message:
     if not said and not called:
         raise BadShape("an assistant turn holds thoughts only: give it an answer or remove the row")
     message: Message = {"role": "assistant", "content": said}
-    reasoning: Any = first_of(turn.item, _REASONING)
-    if isinstance(reasoning, str) and not blank(reasoning):
+    thoughts = [text for name in _REASONING if isinstance(text := turn.item.get(name), str)]
+    if reasoning := next((text for text in thoughts if not blank(text)), ""):
         message["reasoning_content"] = reasoning
+    elif called and thoughts:
+        message["reasoning_content"] = (
+            ""  # an API that wants the field beside calls takes it empty, and refuses it missing
+        )
     if called:
         message["tool_calls"] = [
             {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}

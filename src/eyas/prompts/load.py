@@ -12,7 +12,7 @@ from eyas.config import Dataset
 from eyas.errors import UsageError
 from eyas.prompts.contaminate import Benchmarks
 from eyas.prompts.duplicates import unique
-from eyas.prompts.gather import Gathered, Place, gather
+from eyas.prompts.gather import Gathered, Settings, gather
 from eyas.prompts.quarantine import check
 from eyas.prompts.select import Ids, Loaded, LoadedSet, Picked
 from eyas.prompts.sift import Count, Sieve
@@ -37,7 +37,7 @@ def load(datasets: Iterable[Dataset], base: Path, seed: int, count: Count, folde
         Rejected: more than a fifth of a source's rows cannot be asked.
         StorageError: the disk has no room for the prompts.
     """
-    place = Place(base, seed, folder)
+    settings = Settings(base, seed, folder)
     sets: dict[str, LoadedSet] = {}
     known: dict[tuple[str, ...], Benchmarks] = {}
     for dataset in datasets:
@@ -45,18 +45,18 @@ def load(datasets: Iterable[Dataset], base: Path, seed: int, count: Count, folde
             raise UsageError(f"Two sets are named {dataset.name}: give each [[datasets]] a name of its own")
         files = dataset.decontaminate
         if files and files not in known:
-            known[files] = Benchmarks(_benchmarks(files, place))
-        sets[dataset.name] = _load(dataset, place, Sieve.of(dataset, place, count, known.get(files)))
+            known[files] = Benchmarks(_benchmarks(files, settings))
+        sets[dataset.name] = _load(dataset, settings, Sieve.of(dataset, settings, count, known.get(files)))
     return Loaded(sets)
 
 
-def _load(dataset: Dataset, place: Place, sieve: Sieve) -> LoadedSet:
-    found = gather(dataset, place)
+def _load(dataset: Dataset, settings: Settings, sieve: Sieve) -> LoadedSet:
+    found = gather(dataset, settings)
     check(dataset.source, found.rows, found.bad, found.reasons)
     ids = np.frombuffer(found.ids, np.uint64)
     duplicates = _sift(found, sieve)
     check(dataset.source, found.rows, found.bad, found.reasons)
-    order = sieve.ordered(found, place.seed)
+    order = sieve.ordered(found, settings.seed)
     chosen = np.frombuffer(sieve.rows, np.uintc)[order]
     removed = {"filter": found.filtered, **sieve.removed}
     loaded = LoadedSet(
@@ -96,9 +96,9 @@ def _rank(prompt: Prompt) -> tuple[int, tuple[str, ...]]:
     return len(prompt.turns), prompt.turns
 
 
-def _benchmarks(files: Iterable[str], place: Place) -> Iterator[tuple[str, Prompt]]:
+def _benchmarks(files: Iterable[str], settings: Settings) -> Iterator[tuple[str, Prompt]]:
     for name in files:
-        found: Gathered = gather(Dataset(name="benchmark", source=name, turns="replay"), place)
+        found: Gathered = gather(Dataset(name="benchmark", source=name, turns="replay"), settings)
         if not len(found.prompts):
             first = found.reasons.commonest()[1].reason if len(found.bad) else "all its rows hold images"
             raise UsageError(f"decontaminate: {name} holds no prompt ({first}): name a file of prompts")

@@ -9,7 +9,9 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-Places = npt.NDArray[np.intp]
+Order = npt.NDArray[np.intp]
+"""Numbers of things, from 0, in the order in which they are to be used."""
+
 _SIZE = 16
 
 
@@ -24,7 +26,7 @@ def order_key(seed: int, prompt_id: str) -> bytes:
     return hashlib.blake2b(prompt_id.encode(), digest_size=_SIZE, key=seed_key(seed)).digest()
 
 
-def places(seed: int, names: Collection[str]) -> Places:
+def order_of(seed: int, names: Collection[str]) -> Order:
     """The numbers of the names (from 0) in the order of the seed; takes 24 bytes a name while it works."""
     # Half a key sorts all but equal halves, which a million names have once in 37 million runs.
     halves = np.fromiter((int.from_bytes(order_key(seed, name)[:8], "big") for name in names), np.uint64, len(names))

@@ -1,7 +1,7 @@
 """Reads any source as a stream of rows: a bad row is named and passed over, a bad file stops the reading.
 
 The format is told from the content (`source/formats.py`), since suffixes lie. A further format of text is a reader and its
-line in `_text`; one of columns has its reader in `source/columns.py`.
+line in `_text`; one of columns has its reader in `source/columnar.py`.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from pathlib import Path
 
 from eyas.errors import UsageError
 from eyas.prompts.source.arrays import elements, holder
-from eyas.prompts.source.columns import columns
-from eyas.prompts.source.formats import BOM, HEAD, Text, columns_of, foreign, tell
+from eyas.prompts.source.columnar import columnar_rows
+from eyas.prompts.source.files import SourceFile, source_files
+from eyas.prompts.source.formats import BOM, HEAD, Text, columnar, foreign, tell
 from eyas.prompts.source.hub import SCHEME, hub_rows
 from eyas.prompts.source.lines import BLANK, json_lines
 from eyas.prompts.source.opened import Opened, first, within
-from eyas.prompts.source.places import Place, places
 from eyas.prompts.source.row import (
     MAX_DEPTH,
     MAX_ROW,
@@ -52,7 +52,7 @@ def rows(source: str | Path, base: Path) -> Rows:
     """
     named = str(source)
     count = 0
-    parts = iter([(named, hub_rows(named))]) if named.startswith(SCHEME) else _parts(places(named, base))
+    parts = iter([(named, hub_rows(named))]) if named.startswith(SCHEME) else _parts(source_files(named, base))
     for name, part in parts:
         for row in _counted(part, name):
             count += 1
@@ -61,9 +61,9 @@ def rows(source: str | Path, base: Path) -> Rows:
         raise UsageError(f"{source}: holds no rows: write one JSON object a line, or take the set out of the run")
 
 
-def _parts(files: list[Place]) -> Iterator[tuple[str, Rows]]:
-    for place in files:
-        yield place.name, _file(place)
+def _parts(files: list[SourceFile]) -> Iterator[tuple[str, Rows]]:
+    for file in files:
+        yield file.name, _file(file)
 
 
 def _counted(part: Rows, name: str) -> Rows:
@@ -79,18 +79,18 @@ def _counted(part: Rows, name: str) -> Rows:
         raise UsageError(f"{name}: {error} ({count} rows were read before that)") from error
 
 
-def _file(place: Place) -> Rows:
-    with place.open() as file, closing(Opened(file)) as opened:
+def _file(source: SourceFile) -> Rows:
+    with source.open() as file, closing(Opened(file)) as opened:
         head, _, _ = first(opened.chunks(), 16)
-        kind = columns_of(head)
+        kind = columnar(head)
         if kind:
-            yield from columns(opened.seekable(), place.name, kind)
+            yield from columnar_rows(opened.seekable(), source.name, kind)
         else:
-            yield from _text(opened, packing_of(head), place.name)
+            yield from _text(opened, packing_of(head), source.name)
 
 
 def _text(opened: Opened, packing: Packing | None, name: str) -> Rows:
-    head, rest, whole = first(_chunks(opened, packing), HEAD)
+    head, rest, whole = first(unpacked(opened.chunks(), packing), HEAD)
     _refuse(head, packing)
     head = head.removeprefix(BOM)
     told = tell(head, name, whole=whole)
@@ -107,16 +107,12 @@ def _text(opened: Opened, packing: Packing | None, name: str) -> Rows:
         yield from json_lines(chunks, name)
 
 
-def _chunks(opened: Opened, packing: Packing | None) -> Iterator[bytes]:
-    return unpacked(opened.chunks(), packing) if packing else opened.chunks()
-
-
 def _refuse(head: bytes, packing: Packing | None) -> None:
     if reason := foreign(head):
         raise BrokenSource(f"is {reason}")
     if not packing:
         return
-    if kind := columns_of(head):
+    if kind := columnar(head):
         raise BrokenSource(f"is {kind.value} packed by {packing.name}, and columns are read from any place: unpack it")
     if again := packing_of(head):
         raise BrokenSource(f"is packed twice, by {again.name} and {packing.name}: unpack it once")
@@ -152,7 +148,7 @@ def _whole(chunks: Iterator[bytes], name: str) -> Rows:
 
 def _unmarked(opened: Opened, packing: Packing | None) -> Iterator[bytes]:
     """The text from its start, without byte order mark."""
-    head, rest, _ = first(_chunks(opened, packing), len(BOM))
+    head, rest, _ = first(unpacked(opened.chunks(), packing), len(BOM))
     return chain([head.removeprefix(BOM)], rest)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from eyas.prompts.contaminate import Contaminated
-from eyas.prompts.order import places
+from eyas.prompts.order import order_of
 from eyas.prompts.read import BadRow
 from eyas.prompts.spool import Lazy
 from eyas.prompts.words import Hashes
@@ -200,5 +200,5 @@ def interleave(sets: Iterable[LoadedSet], seed: int) -> Sequence[Prompt]:
     No prompt is held: a prompt is read when its place is asked for.
     """
     sets = list(sets)
-    order = places(seed, Chained([_Named(one) for one in sets]))
+    order = order_of(seed, Chained([_Named(one) for one in sets]))
     return Mixed([one.prompts for one in sets], order)

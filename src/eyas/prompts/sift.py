@@ -12,10 +12,10 @@ import numpy as np
 from eyas.config import Dataset
 from eyas.errors import UsageError
 from eyas.prompts.contaminate import Benchmarks, Contaminated
-from eyas.prompts.gather import Gathered, Place
+from eyas.prompts.gather import Gathered, Settings
 from eyas.prompts.language import languages, speaks
 from eyas.prompts.near import Sketches, firsts
-from eyas.prompts.order import Places, places
+from eyas.prompts.order import Order, order_of
 from eyas.prompts.read import TEXT_PREFIX, BadRow
 from eyas.prompts.select import Ids
 from eyas.prompts.spool import Spool
@@ -45,7 +45,7 @@ class Sieve:
     removed: Counter[str] = field(default_factory=Counter[str])
 
     @classmethod
-    def of(cls, dataset: Dataset, place: Place, count: Count, benchmarks: Benchmarks | None) -> Sieve:
+    def of(cls, dataset: Dataset, settings: Settings, count: Count, benchmarks: Benchmarks | None) -> Sieve:
         """The sieve of a set.
 
         Raises:
@@ -57,7 +57,7 @@ class Sieve:
             benchmarks,
             languages(dataset.languages) if dataset.languages else frozenset(),
             Sketches(dataset.near_duplicates) if dataset.near_duplicates else None,
-            Spool(Contaminated, place.folder),
+            Spool(Contaminated, settings.folder),
         )
 
     def take(self, row: int, found: Gathered) -> None:
@@ -79,10 +79,10 @@ class Sieve:
                 return
         self.removed[key] += 1
 
-    def ordered(self, found: Gathered, seed: int) -> Places:
+    def ordered(self, found: Gathered, seed: int) -> Order:
         """Numbers into `rows` and `tokens` in the order of the seed; near duplicates of earlier ones are removed."""
         rows = np.frombuffer(self.rows, np.uintc)
-        order = places(seed, Ids(np.frombuffer(found.ids, np.uint64)[rows]))
+        order = order_of(seed, Ids(np.frombuffer(found.ids, np.uint64)[rows]))
         if self.sketches is None or self.dataset.near_duplicates is None:
             return order
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, cast
 
-from eyas.prompts.parts import BadShape
+from eyas.prompts.parts import BadShape, cell
 from eyas.prompts.read import decode
 
 _TYPES = {
@@ -20,11 +20,16 @@ _TYPES = {
 """JSON Schema's names for the types, and Python's and Java's for the same."""
 
 _ANY = ("any", "typing.any", "union", "callable")
+_ALL_TYPES = ["object", "array", "string", "number", "boolean", "null"]
+"""What "any" becomes. JSON Schema could leave the type out, but Kimi K2.5's template cannot write a parameter without one, and
+Moonshot's API refuses it (https://github.com/MoonshotAI/walle, `docs/walle.md`: every subschema must declare its type)."""
+
 _GENERIC = re.compile(r"([A-Za-z.]+)\s*\[(.*)\]", re.DOTALL)
 _NESTED = 8
 _OPTIONAL = ", optional"
 _SCHEMA_MAPS = ("properties", "patternProperties", "$defs", "definitions")
 _SCHEMAS = ("items", "prefixItems", "additionalProperties", "anyOf", "oneOf", "allOf", "not")
+_INSTEAD_OF_TYPE = ("enum", "const", "anyOf", "oneOf", "allOf", "$ref")
 _PARAMETERS = ("parameters", "input_schema", "inputSchema")
 
 
@@ -72,21 +77,12 @@ def _function(declared: dict[str, Any]) -> dict[str, Any]:
     key = next((each for each in _PARAMETERS if each in declared), None)
     if key is None:
         return declared
-    parameters = declared[key]
-    if isinstance(parameters, str):
-        parameters = _decoded(parameters)
+    parameters = cell(declared[key])
     if not isinstance(parameters, dict):
         raise BadShape(f"the parameters of the tool '{name}' are not a JSON schema: write an object")
     schema = cast("dict[str, Any]", parameters)
     kept = {each: value for each, value in declared.items() if each != key}
     return {**kept, "parameters": _schema(_listed(schema) if _is_list(schema) else schema)}
-
-
-def _decoded(text: str) -> Any:
-    try:
-        return decode(text)
-    except ValueError:
-        return None
 
 
 def _filled(fields: dict[str, Any]) -> dict[str, Any]:
@@ -121,11 +117,12 @@ def _schema(schema: Any) -> Any:
         return schema
     fixed: dict[str, Any] = {}
     for key, value in cast("dict[str, Any]", schema).items():
-        if value is None and key not in ("default", "const"):
-            continue  # no keyword but these may be null: Parquet filled it in
+        if value is None and key != "const":
+            continue  # Parquet fills in what is missing; a null default, which it cannot tell from that, says no more
         if key == "type":
-            for word, said in _typed(value).items():
-                fixed.setdefault(word, said)
+            said = _typed(value)
+            if said["type"] != _ALL_TYPES or not any(word in schema for word in _INSTEAD_OF_TYPE):
+                fixed |= {word: each for word, each in said.items() if word not in fixed}
         elif key in _SCHEMA_MAPS and isinstance(value, dict):
             fixed[key] = {name: _schema(one) for name, one in _filled(cast("dict[str, Any]", value)).items()}
         else:
@@ -134,25 +131,34 @@ def _schema(schema: Any) -> Any:
 
 
 def _typed(kind: Any) -> dict[str, Any]:
-    """A type as a schema's keywords; JSON Schema says "any" by leaving the type out."""
+    """A type, or a list of them, as a schema's keywords."""
     if isinstance(kind, list):
-        return {"type": [_typed(one).get("type", one) for one in cast("list[Any]", kind)]}
+        return {"type": _united([_typed(one).get("type", one) for one in cast("list[Any]", kind)])}
     if not isinstance(kind, str):
         return {"type": kind}
     name = kind.removesuffix(_OPTIONAL).strip()
     if name.count("[") <= _NESTED and (generic := _GENERIC.fullmatch(name)):
         return _generic(generic[1].lower().removeprefix("typing."), generic[2])
     if name.lower() in _ANY:
-        return {}
+        return {"type": _ALL_TYPES}
     return {"type": _TYPES.get(name.lower(), name)}
 
 
 def _generic(outer: str, inner: str) -> dict[str, Any]:
     if outer == "optional":
         return _typed(inner)
+    if outer == "union" and "[" not in inner:
+        return _typed(inner.split(","))
     kind = _TYPES.get(outer)
     if kind is None:
-        return {}
-    if kind == "array" and "," not in inner:
+        return {"type": _ALL_TYPES}
+    if kind == "array" and "," not in inner and inner.strip().lower() not in _ANY:
         return {"type": kind, "items": _typed(inner)}
     return {"type": kind}
+
+
+def _united(types: list[Any]) -> list[Any]:
+    """The types of a list, each once; one of them may be all types."""
+    if _ALL_TYPES in types:
+        return _ALL_TYPES
+    return list(dict.fromkeys(types)) if all(isinstance(kind, str) for kind in types) else types

@@ -19,7 +19,7 @@ _REST = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+("?)', re.DOTALL)
 _OPEN, _CLOSE = b"[{", b"]}"
 
 
-class Place(Enum):
+class Position(Enum):
     """Where a piece stands: before a comma, before its array's end, behind the root, or where the text breaks off."""
 
     AMID = "amid"
@@ -29,11 +29,11 @@ class Place(Enum):
 
 
 class Piece(msgspec.Struct, frozen=True):
-    """What stands between two commas: the first bytes of it, its whole size in bytes, and its place."""
+    """What stands between two commas: the first bytes of it, its whole size in bytes, and its position."""
 
     text: bytes
     size: int
-    place: Place
+    position: Position
 
 
 def elements(chunks: Iterator[bytes], file: str, member: int | None = None) -> Rows:
@@ -44,12 +44,12 @@ def elements(chunks: Iterator[bytes], file: str, member: int | None = None) -> R
     """
     number = 0
     for piece in pieces(chunks, member, MAX_ROW):
-        if piece.place is Place.CUT:
+        if piece.position is Position.CUT:
             raise BrokenSource(f"breaks off in element {number + 1} of its JSON array: fetch or write the file again")
-        if piece.place is Place.AFTER:
+        if piece.position is Position.AFTER:
             raise BrokenSource("goes on after the end of its JSON array: write one array, or one object a line")
         raw = piece.text.strip(BLANK)
-        if raw or piece.place is Place.AMID:
+        if raw or piece.position is Position.AMID:
             number += 1
             whole = piece.size == len(piece.text)
             yield json_row(raw, file, number) if whole else BadRow(file, number, TOO_LONG, prefix(raw))
@@ -67,10 +67,10 @@ def pieces(chunks: Iterator[bytes], member: int | None, keep: int) -> Iterator[P
     for chunk in _whole_escapes(chunks):
         yield from cutter.cut(chunk)
         if cutter.after:
-            yield Piece(b"", 0, Place.AFTER)
+            yield Piece(b"", 0, Position.AFTER)
             return
     if not cutter.ended:
-        yield cutter.take(Place.CUT)
+        yield cutter.take(Position.CUT)
 
 
 def breaks_within(line: bytes) -> bool:
@@ -107,18 +107,18 @@ class _Cutter:
                 self._quoted = not token[1]
             elif not self.ended:
                 at = token.start()
-                place = self._step(chunk[at])
-                if place:
+                position = self._step(chunk[at])
+                if position:
                     self._hold(chunk[start:at])
-                    yield self.take(place)
-                if place or not self._inside or (self._depth == self._level and chunk[at] in _OPEN):
+                    yield self.take(position)
+                if position or not self._inside or (self._depth == self._level and chunk[at] in _OPEN):
                     start = token.end()
         if self._inside:
             self._hold(chunk[start:])
         self.after = self.ended and bool(chunk[start:].strip(BLANK))
 
-    def _step(self, mark: int) -> Place | None:
-        """Takes a bracket or comma in; gives the place of the piece that it ends."""
+    def _step(self, mark: int) -> Position | None:
+        """Takes a bracket or comma in; gives the position of the piece that it ends."""
         if mark in _OPEN:
             self._depth += 1
             if self._depth == self._level and (self._level == 1 or self._number == self._member):
@@ -129,10 +129,10 @@ class _Cutter:
             self.ended = self._depth == 0
             ends = self._inside and self._depth < self._level
             self._inside = self._inside and not ends
-            return Place.LAST if ends else None
+            return Position.LAST if ends else None
         if self._depth == 1:
             self._number += 1
-        return Place.AMID if self._inside and self._depth == self._level else None
+        return Position.AMID if self._inside and self._depth == self._level else None
 
     def _hold(self, part: bytes) -> None:
         self._size += len(part)
@@ -141,9 +141,9 @@ class _Cutter:
             self._kept += len(part)
             self._held.append(part)
 
-    def take(self, place: Place) -> Piece:
+    def take(self, position: Position) -> Piece:
         """What is held, as a piece; the next one begins."""
-        piece = Piece(b"".join(self._held), self._size, place)
+        piece = Piece(b"".join(self._held), self._size, position)
         self._held, self._size, self._kept = [], 0, 0
         return piece
 
@@ -186,7 +186,7 @@ def holder(chunks: Iterator[bytes], *, one_line: bool) -> Holder:
     found: dict[int, tuple[str, int]] = {}
     names: set[str] = set()
     for number, piece in enumerate(pieces(chunks, None, _HEAD)):
-        if piece.place is Place.AFTER:
+        if piece.position is Position.AFTER:
             return Holder(several=True)
         if member := _MEMBER.match(piece.text):
             name = member[1].decode(errors="replace")

@@ -35,13 +35,13 @@ FOREIGN = {
 _TABLES = (".csv", ".tsv")
 _PACKED = (".gz", ".zst", ".zstd", ".xz", ".bz2")
 _TEXTS = (".jsonl", ".ndjson", ".json", *_TABLES)
-_COLUMNS = (".parquet", ".arrow", ".feather", ".ipc")
+_COLUMNAR = (".parquet", ".arrow", ".feather", ".ipc")
 _ARRAY_START = re.compile(rb'\[\s*[\[{"\]\-0-9tfn]')
 _MOST_LINES = 50
 
 
-class Columns(Enum):
-    """A format of columns, in binary, which needs a file that can be read from any place."""
+class Columnar(Enum):
+    """A columnar format: binary, and read from any place of its file."""
 
     PARQUET = "Parquet"
     ARROW_FILE = "Arrow"
@@ -64,13 +64,13 @@ class Told(msgspec.Struct, frozen=True):
     delimiter: str = ""
 
 
-def columns_of(head: bytes) -> Columns | None:
-    """The format of columns that a file is by its first bytes, or None."""
+def columnar(head: bytes) -> Columnar | None:
+    """The columnar format of a file by its first bytes, or None."""
     if head.startswith(b"PAR1"):
-        return Columns.PARQUET
+        return Columnar.PARQUET
     if head.startswith(b"ARROW1\0\0"):
-        return Columns.ARROW_FILE
-    return Columns.ARROW_STREAM if head.startswith(b"\xff\xff\xff\xff") else None
+        return Columnar.ARROW_FILE
+    return Columnar.ARROW_STREAM if head.startswith(b"\xff\xff\xff\xff") else None
 
 
 def foreign(head: bytes) -> str | None:
@@ -103,7 +103,7 @@ def tell(head: bytes, name: str, *, whole: bool) -> Told:
 def belongs(name: str, head: bytes) -> bool:
     """Whether a file of a folder is one of rows: by its suffix, else by its content."""
     suffix = _suffix(name)
-    if suffix in _TEXTS or suffix in _COLUMNS or columns_of(head):
+    if suffix in _TEXTS or suffix in _COLUMNAR or columnar(head):
         return True
     text = head.removeprefix(BOM).lstrip(BLANK)
     return _has_objects(text[:HEAD], most=1) or (text.startswith(b"[") and text[1:].lstrip(BLANK).startswith(b"{"))

@@ -49,12 +49,15 @@ def packing_of(head: bytes) -> Packing | None:
     return next((each for each in _PACKINGS if head.startswith(each.magic)), None)
 
 
-def unpacked(chunks: Iterator[bytes], packing: Packing) -> Iterator[bytes]:
-    """Gives what is packed, in pieces of a MiB at most.
+def unpacked(chunks: Iterator[bytes], packing: Packing | None) -> Iterator[bytes]:
+    """Gives what is packed, in pieces of a MiB at most; what is not packed as it comes.
 
     Raises:
         BrokenSource: the data break off, are damaged, are followed by something else or need too much memory.
     """
+    if packing is None:
+        yield from chunks
+        return
     member: _Member | None = None
     given = began = 0
     for chunk in chunks:

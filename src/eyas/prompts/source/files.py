@@ -24,21 +24,21 @@ _BESIDE = frozenset(("dataset_info.json", "dataset_infos.json", "dataset_dict.js
 """What `datasets` writes beside the rows of a saved set."""
 
 
-class Place(msgspec.Struct, frozen=True):
+class SourceFile(msgspec.Struct, frozen=True):
     """A file of a source: its name for the user, and how to open it."""
 
     name: str
     open: Callable[[], AbstractContextManager[BinaryIO]]
 
 
-def places(source: str, base: Path) -> list[Place]:
+def source_files(source: str, base: Path) -> list[SourceFile]:
     """The files that a source names, in the order of their names.
 
     Raises:
         UsageError: there are none.
     """
     if source == STDIN:
-        return [Place(STDIN, lambda: nullcontext(sys.stdin.buffer))]
+        return [SourceFile(STDIN, lambda: nullcontext(sys.stdin.buffer))]
     path = _path(source, base)
     try:
         if path.is_dir():
@@ -58,21 +58,21 @@ def _path(source: str, base: Path) -> Path:
     return base / (Path(source).expanduser() if source.startswith("~/") else Path(source))
 
 
-def _file(name: str, path: Path) -> Place:
+def _file(name: str, path: Path) -> SourceFile:
     def opened() -> AbstractContextManager[BinaryIO]:
         try:
             return path.open("rb")
         except (OSError, ValueError) as error:
             raise UsageError(_unreadable(name, error, path.parent)) from error
 
-    return Place(name, opened)
+    return SourceFile(name, opened)
 
 
 def _unreadable(name: str, error: Exception, base: Path) -> str:
     return f"{name}: cannot be read ({error}): name a file, a folder or a pattern, absolute or relative to {base}"
 
 
-def _folder(source: str, folder: Path) -> Iterator[Place]:
+def _folder(source: str, folder: Path) -> Iterator[SourceFile]:
     """The files of rows below a folder; what is hidden, and what is no file of rows, is passed over."""
     for inside, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
@@ -86,8 +86,7 @@ def _head(path: Path) -> bytes:
     with path.open("rb") as file:
         opened = Opened(file)
         packing = packing_of(first(opened.chunks(), 8)[0])
-        chunks = unpacked(opened.chunks(), packing) if packing else opened.chunks()
-        return first(chunks, HEAD)[0]
+        return first(unpacked(opened.chunks(), packing), HEAD)[0]
 
 
 def _matches(source: str, base: Path) -> Iterator[tuple[str, Path]]:

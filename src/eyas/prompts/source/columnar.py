@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 from eyas.errors import UsageError
-from eyas.prompts.source import messages, pages
+from eyas.prompts.source import ipc, pages
 from eyas.prompts.source.cells import batch_rows, measured
-from eyas.prompts.source.formats import Columns
+from eyas.prompts.source.formats import Columnar
 from eyas.prompts.source.row import MAX_DEPTH, MAX_ROW, BrokenSource, Rows
 
 _BATCH = 16 << 20
@@ -30,7 +30,7 @@ _GROUP_FREE = 64 << 20
 _BUFFER = 1 << 20
 
 
-def columns(file: BinaryIO, name: str, kind: Columns) -> Rows:
+def columnar_rows(file: BinaryIO, name: str, kind: Columnar) -> Rows:
     """The rows of a Parquet or Arrow file; `line` is the row's number in it, from 1.
 
     Raises:
@@ -42,7 +42,7 @@ def columns(file: BinaryIO, name: str, kind: Columns) -> Rows:
     file.seek(0)
     number, unfolded = 0, 0
     try:
-        batches = _parquet(file) if kind is Columns.PARQUET else _arrow(arrow, file, kind)
+        batches = _parquet(file) if kind is Columnar.PARQUET else _arrow(arrow, file, kind)
         for batch in batches:
             made = batch_rows(arrow, batch)
             del batch  # or it would stay while the next one is unpacked
@@ -60,7 +60,7 @@ def columns(file: BinaryIO, name: str, kind: Columns) -> Rows:
         ) from error
 
 
-def load_arrow(name: str, kind: Columns) -> Any:
+def load_arrow(name: str, kind: Columnar) -> Any:
     """The module pyarrow: it is large, and only sources of columns need it.
 
     Raises:
@@ -98,11 +98,11 @@ def _batch_rows(load: pages.Load, rows: int, group: int) -> int:
     return max(1, min(_MOST_ROWS, _BATCH // row))
 
 
-def _arrow(arrow: Any, file: BinaryIO, kind: Columns) -> Iterator[Any]:
-    start = 8 if kind is Columns.ARROW_FILE else 0
+def _arrow(arrow: Any, file: BinaryIO, kind: Columnar) -> Iterator[Any]:
+    start = 8 if kind is Columnar.ARROW_FILE else 0
     mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)  # it goes with the last batch that looks into it
     stay = 0
-    for number, load in enumerate(messages.loads(mapped, start), 1):
+    for number, load in enumerate(ipc.loads(mapped, start), 1):
         stay += load.unpacked if load.stays else 0
         _check(load.packed, load.unpacked, max(stay, load.unpacked), f"record batch {number}")
     # Within its magic bytes and a footer, the file form is the stream form.
