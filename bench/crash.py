@@ -36,7 +36,7 @@ def kills():
         yield Point("kill at the last checkpoint", "call", f"{WRITES}:signal=SIGKILL:when={n}", JOURNAL[:1], (KILLED,))
     for n in range(5, 25, 2):
         first = Point("kill, and kill the resume", "call", f"{SYNCS}:signal=SIGKILL:when={n}", ends=(KILLED,))
-        again = Point(first.kind, "call", f"{WRITES}:signal=SIGKILL:when={3 * n - 20}", ends=(KILLED,))
+        again = Point(first.kind, "call", f"{WRITES}:signal=SIGKILL:when={3 * n - 14}", ends=(KILLED,))
         yield Point(first.kind, "call", first.where, ends=(KILLED,), again=again)
 
 
