@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from msgspec.structs import replace
 from pydantic import SecretStr
 
-from eyas.cli.doctor import command, exit_code
+from eyas.cli.doctor import command, exit_code, following
 from eyas.config import parse
 from eyas.engine import checkup, findings
 from eyas.engine.doctor import Doctor, Subject
@@ -217,3 +217,11 @@ def test_a_key_file_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.Monk
     assert ended.return_value == 6
     assert "fail  key            --key-file none cannot be read" in ended.output
     assert "ok    journal" in ended.output
+
+
+def test_what_to_do_next() -> None:
+    """After checks that hold: plan, then a first few; after others: how many failed."""
+    fine, wrong = Finding("a", OK, ""), Finding("b", FAIL, "")
+    assert "next: `eyas plan RUN.toml`, then `eyas run RUN.toml --limit 20`" in following([fine], Path("RUN.toml"))
+    assert following([fine, wrong], Path("RUN.toml")).startswith("1 of these checks failed")
+    assert "`eyas init` writes one" in following([fine], None)

@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 from pydantic import SecretStr
 
-from eyas.cli.plan import DEFAULT, numbers
+from eyas.cli.plan import DEFAULT, check_out, numbers
 from eyas.config import RunConfig
 from eyas.engine.inputs import Inputs
 from eyas.engine.planning import Sources, ask, draft
@@ -110,6 +110,14 @@ def test_quotas_are_written_as_people_say_them(text: str, quotas: tuple[int, ...
     for wrong in ("", "5MB", "-1", "0", "5M,,7M"):
         with pytest.raises(UsageError, match="5M,7M"):
             numbers(wrong)
+
+
+@pytest.mark.parametrize(("name", "says"), [("plan", "ends in .json"), ("no/plan.json", "there is no folder no")])
+def test_a_plan_that_could_not_be_kept_is_refused_first(name: str, says: str) -> None:
+    """Before anything is read or bought: `run` knows a plan by its name, and its folder has to be there."""
+    with pytest.raises(UsageError, match=says):
+        check_out(Path(name))
+    check_out(None)
 
 
 @pytest.mark.e2e

@@ -97,6 +97,14 @@ def test_what_is_no_plan_is_said(tmp_path: Path, text: str | None, says: str) ->
         opened(path)
 
 
+def test_a_whole_new_market_is_said_in_short() -> None:
+    """Of many endpoints that came or went the first few are named, the others counted."""
+    market = tuple(endpoint(f"new{number:02}/int4", 0.5, 2.5, quantization="int4") for number in range(30))
+    found = differences(resting(), resting(sellers=market))
+    assert len(found) == len(SELLERS) + 7
+    assert found[-2:] == ["new05/int4: may answer now, at $2.500 a million tokens", "and 24 more endpoints like this"]
+
+
 def changed(of: RunConfig, **keys: Any) -> RunConfig:
     """RUN.toml with other keys in [budget]."""
     return of.model_copy(update={"budget": of.budget.model_copy(update=keys)})

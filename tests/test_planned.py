@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,7 +10,8 @@ import pytest
 from eyas.ledger import nano_dollars
 from eyas.plan.estimate import Source
 from eyas.plan.figures import Wish
-from eyas.plan.scenarios import KeyLimit, Wall
+from eyas.plan.scenarios import Ground, KeyLimit, Wall
+from eyas.report.next_step import next_step
 from eyas.report.planned import quantity, short, tables
 from tests.plankit import config, endpoint, estimate, ground, market, plan, wall
 
@@ -51,13 +53,62 @@ def test_a_tight_plan_says_so() -> None:
     assert tight["advice"].endswith("Less than 5% is to spare")
 
 
-def test_what_is_done_needs_no_advice() -> None:
-    """A met quota leaves nothing to ask."""
+def done() -> Ground:
+    """A run whose quotas are met."""
     of = ground(config(7 * MILLION))
     for each in of.facts.values():
         each.kept = 7 * MILLION
-    assert plan(of)["advice"].startswith("Nothing is left to ask")
-    assert plan(of)["minutes"] == {"low": 0.0, "expected": 0.0, "high": 0.0}
+    return of
+
+
+def test_what_is_done_needs_no_advice() -> None:
+    """A met quota leaves nothing to ask, and nothing to choose."""
+    found = plan(done())
+    assert found["advice"].startswith("Nothing is left to ask")
+    assert found["minutes"] == {"low": 0.0, "expected": 0.0, "high": 0.0}
+    text = tables(found, 80)
+    assert "To be bought" in text
+    assert not any(each in text for each in ("What fits", "Minutes", "In flight", "<- choose"))
+
+
+def test_quotas_that_no_prompt_reaches_are_one_row() -> None:
+    """Where the prompts end first all quotas cost the same; none is to be chosen."""
+    text = tables(plan(ground(config(), works=100)), 80)
+    assert [line.split("  ")[0] for line in text.splitlines() if "left" in line and "fits" in line] == ["all prompts"]
+    assert "<- choose" not in text
+    some = tables(plan(ground(config(), works=100), wish=Wish((50_000, 7 * MILLION, 8 * MILLION))), 80)
+    assert [line.split("  ")[0] for line in some.splitlines() if "left" in line and "fits" in line] == [
+        "50 k",
+        "7 M or more",
+    ]
+
+
+def test_small_amounts_are_said_in_words() -> None:
+    """Less than a minute is no 0 minutes, and equal ends are no band."""
+    few = plan(ground(config(), works=1, guess=estimate(100)))
+    assert few["advice"].endswith("less than a minute in strict mode")
+    assert "to $" not in few["advice"]
+
+
+def test_the_next_step_follows_the_advice() -> None:
+    """A run, a smaller quota, a first few where lengths are a guess, an export where nothing is left."""
+    run = Path("RUN.toml")
+
+    def after(of: Ground, money: Wall | None = None, out: Path | None = None) -> str:
+        return next_step(plan(of, money), of.config, run, out)
+
+    fits = ground(config(7 * MILLION, mode="metered"))
+    assert plan(fits)["advised_mode"] == "metered"
+    assert after(fits) == "`eyas run RUN.toml`"
+    assert after(fits, out=Path("plan.json")) == "`eyas run plan.json`"
+    assert after(ground(config(7 * MILLION))).endswith('with [budget] mode = "metered" it would take less time')
+    assert after(ground(config(10 * MILLION))).startswith("set [budget] output_tokens = 7_000_000, then `eyas plan")
+    assert "output_tokens = 2_100_000," in after(ground(config(10 * MILLION)), wall(30))
+    assert after(ground(config(10 * MILLION)), wall(0.01)).startswith("raise [budget] usd or the key's limit, then")
+    assert 'mode = "strict" it would hardly' in after(ground(config(mode="metered"), works=300))
+    guessed = ground(config(mode="metered"), works=300, guess=estimate(source=Source.PRIOR))
+    assert after(guessed).startswith("`eyas run RUN.toml --limit 20` asks a first few")
+    assert after(done()).startswith("`eyas export ")
 
 
 SHAPES = [
@@ -98,11 +149,19 @@ def test_each_wall_has_its_remedy() -> None:
     """The key's limit below the cap, no limit at all, an unknown one, a low balance."""
     cap = nano_dollars(100)
     low = _text(Wall(cap, key=nano_dollars(40), key_limit=KeyLimit.LIMITED))
-    assert "The key may spend $40.00 more, this run $100.00: the run would stop at the key's limit. Raise it" in low
+    assert (
+        "The key may spend $40.00 more, this run $100.00: it would stop at the key's limit, with exit 6. Raise that"
+        in low
+    )
     assert "give it one of $100.00" in _text(Wall(cap, key_limit=KeyLimit.NONE))
     assert "set OPENROUTER_API_KEY" in _text(Wall(cap))
+    enough = _text(Wall(cap, key=nano_dollars(95), key_limit=KeyLimit.LIMITED))
+    assert "should it cost more than $95.00, it stops at the key's limit" in enough
+    assert "The account holds $200.00." in _text(wall(balance=nano_dollars(200)))
     assert "Second wall: the key may spend $100.00 more" in _text(wall())
-    assert "add credits, or lower [budget] usd" in _text(wall(balance=nano_dollars(60)))
+    assert "it would stop there, with exit 6. Add credits, or lower [budget] usd" in _text(
+        wall(balance=nano_dollars(60))
+    )
     assert "more than the balance: expect such waits" in _text(wall(balance=nano_dollars(60)))
 
 

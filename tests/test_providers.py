@@ -75,7 +75,9 @@ def test_the_rule_that_decided_is_named() -> None:
     }  # fmt: skip
     sick = judged(row("BaseTen", "baseten/fp4", "fp4", status=-5, uptime_last_30m=41.0))["baseten/fp4"]
     assert sick.rule is Rule.KNOWLEDGE
-    assert sick.reason.endswith("native is int4; also degraded or down (status -5, up 41 % of the last 30 minutes)")
+    assert sick.reason.endswith(
+        "native int4 weights; also degraded or down (status -5, up 41 % of the last 30 minutes)"
+    )
     assert judged(*MARKET, only=("venice",))["baseten/int4"].rule is Rule.ONLY
     assert judged(*MARKET, quantizations=("fp8",))["chutes/int4"].rule is Rule.QUANTIZATIONS
     assert judged(*MARKET, precision="any")["venice"].rule is Rule.ANY

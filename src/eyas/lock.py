@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 from collections.abc import Generator
 from pathlib import Path
 
-from eyas.errors import LockedError
+from eyas.errors import LockedError, StorageError
 from eyas.journal import storage
+
+_NOT_OURS = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR, errno.EEXIST)
+"""Why a folder cannot be made or written where no free space would help."""
 
 
 @contextlib.contextmanager
@@ -21,8 +25,13 @@ def lock(folder: Path) -> Generator[None]:
         StorageError: it cannot be created or written.
     """
     with storage(folder):
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle = os.open(folder / "lock", os.O_CREAT | os.O_RDWR, 0o600)
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            handle = os.open(folder / "lock", os.O_CREAT | os.O_RDWR, 0o600)
+        except OSError as error:
+            if error.errno not in _NOT_OURS:
+                raise
+            raise StorageError(f"{folder} cannot be written ({error.strerror}): choose another [run] dir") from error
     try:
         if not _take(handle):
             owner = os.pread(handle, 32, 0).decode(errors="replace").strip() or "unknown"

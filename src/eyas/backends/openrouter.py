@@ -180,7 +180,7 @@ class OpenRouter:
             )
         if status == 404:
             raise UsageError(
-                f"{self.base_url} does not know the model {self.model!r} ({failure.detail}): check [target] model"
+                f"{self.base_url} does not know the model {self.model!r} ({failure.detail}): check the model's id, and the base URL"
             )
         raise ApiError(f"{self.base_url} answered {what} with {failure.detail}: try again in a minute")
 

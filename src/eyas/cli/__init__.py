@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from eyas import __version__
+from eyas.cli.say import say
 from eyas.errors import EyasError, KeyOrCreditsError, StalePlanError, StorageError
 
 COMMANDS = {
@@ -87,5 +88,5 @@ def _code(error: EyasError) -> int:
 
 
 def _say(message: str, code: int) -> int:
-    print(f"eyas: {message}", file=sys.stderr)
+    say(f"eyas: {message}")
     return code

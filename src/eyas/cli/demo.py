@@ -19,11 +19,13 @@ from eyas import vocab
 from eyas.cli import start
 from eyas.cli.export import loader
 from eyas.cli.run import finish, plain_progress, say_inputs, watch_signals
+from eyas.cli.say import columns_of
 from eyas.engine.session import Options, run_config
 from eyas.errors import EyasError, UsageError
 from eyas.export import Manifest, export
 from eyas.export import Options as ExportOptions
 from eyas.records import Run
+from eyas.report.fit import fit
 from eyas.report.progress import columns
 from eyas.report.summary import exit_code, status
 from eyas.state import State
@@ -79,14 +81,15 @@ def command(out: Path, seed: int) -> int:
     run = Run(config.dir)
     try:
         manifest = export([config.dir], loader(config), ExportOptions(out / "rows"))
-        print(table(ended.state, manifest))
+        print(table(ended.state, manifest, columns_of(sys.stdout)))
         lost = answers_lost(run.state, books)
     finally:
         run.close()
-    print(
-        f"\n{len(books)} requests were answered by the simulator in this call; answers lost by its books: {len(lost)}"
+    said = (
+        f"\n{len(books)} requests were answered by the simulator in this call; answers lost by its books: {len(lost)}\n"
+        f"rows for SpecForge and speculators: {out / 'rows'}  (`eyas show {config.dir} ID` shows one work)"
     )
-    print(f"rows for SpecForge and speculators: {out / 'rows'}  (eyas show {config.dir} ID shows one work)")
+    print(fit(said, columns_of(sys.stdout)))
     return 1 if lost else exit_code(ended.state)
 
 
@@ -146,8 +149,11 @@ def answers_lost(state: State, books: list[dict[str, Any]]) -> list[str]:
     return [g["id"] for g in books if g["status"] == "full" and g["completion_tokens"] > 0 and g["id"] not in kept]
 
 
-def table(state: State, manifest: Manifest) -> str:
-    """Set by set: prompts, done, partial, output tokens, dollars, labels, yield."""
+def table(state: State, manifest: Manifest, width: int = 0) -> str:
+    """Set by set: prompts, done, partial, output tokens, dollars, labels, yield.
+
+    Where the terminal is narrower (`width`; 0: it is not), the labels stand below.
+    """
     figures = status(state, running=False)["datasets"]
     rows: list[tuple[str, ...]] = [
         ("set", "prompts", "done", "partial", "tokens", "usd", "strict rows", "yield", "labels")
@@ -168,4 +174,8 @@ def table(state: State, manifest: Manifest) -> str:
                 ", ".join(f"{label} {counts.labels[label].answers}" for label in Label if label in counts.labels),
             )
         )
-    return "\n".join(columns(rows, left=(0, -1)))
+    lines = columns(rows, left=(0, -1))
+    if 0 < width < max(map(len, lines)):
+        lines = columns([row[:-1] for row in rows])
+        lines += ["", *(fit(f"{row[0]}: {row[-1]}", width) for row in rows[1:])]
+    return "\n".join(lines)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import shutil
 import sys
-import textwrap
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -14,10 +12,12 @@ import click
 from pydantic import SecretStr
 
 from eyas.cli import start
+from eyas.cli.say import columns_of, say
 from eyas.config import load
 from eyas.engine.doctor import Doctor, Subject
 from eyas.engine.findings import Finding, Standing, Trouble
 from eyas.errors import UsageError
+from eyas.report.fit import fit
 from eyas.report.progress import plain
 from eyas.transport import HttpTransport
 
@@ -39,12 +39,21 @@ def command(config_file: Path | None, key_file: Path | None, insecure_http: bool
     if as_json:
         print(json.dumps(figures(found, code), indent=2))
         return code
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
+    width = columns_of(sys.stdout)
     for each in found:
-        print(line(each, width))
-    if config_file is None:
-        print("eyas: give a RUN.toml to have its run checked too; `eyas init` writes one", file=sys.stderr)
+        print(line(each, width), flush=True)
+    say(f"eyas: {following(found, config_file)}")
     return code
+
+
+def following(found: Iterable[Finding], config_file: Path | None) -> str:
+    """What to do after these findings."""
+    failed = sum(each.standing is Standing.FAIL for each in found)
+    if failed:
+        return f"{failed} of these checks failed: a run would stop at once, or be worth nothing"
+    if config_file is None:
+        return "give a RUN.toml to have its run checked too; `eyas init` writes one"
+    return f"nothing failed; next: `eyas plan {config_file}`, then `eyas run {config_file} --limit 20`"
 
 
 def _subject(config_file: Path | None, key_file: Path | None, *, insecure_http: bool) -> Subject:
@@ -91,5 +100,4 @@ def line(finding: Finding, width: int) -> str:
     head = f"{finding.standing.value:<{_NAME_AT}}{finding.name:<{_SAYS_AT - _NAME_AT}}"
     if width <= _SAYS_AT + 20:
         return head + says
-    wrapped = textwrap.wrap(says, width - _SAYS_AT, break_long_words=False, break_on_hyphens=False)
-    return head + f"\n{' ' * _SAYS_AT}".join(wrapped)
+    return head + fit(says, width - _SAYS_AT, "").replace("\n", f"\n{' ' * _SAYS_AT}")

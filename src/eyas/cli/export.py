@@ -12,6 +12,7 @@ import click
 
 from eyas import config as configs
 from eyas import exporters
+from eyas.cli.say import columns_of, say
 from eyas.config import RunConfig
 from eyas.engine.forget import note_export
 from eyas.engine.inputs import load_tokenizer
@@ -20,6 +21,9 @@ from eyas.export import Manifest, Options, export
 from eyas.exporters.yields import Loss, Yield
 from eyas.families import Loaded
 from eyas.report.progress import columns
+
+MOST_NAMED = 3
+"""Files that are named when they have been written."""
 
 
 class Sizes(click.ParamType[tuple[int, ...]]):
@@ -96,9 +100,16 @@ def command(
         draft_vocab=draft_vocab,
         workers=workers,
     )
-    print(summary(export(rundirs, loader(found[0]), options)), file=sys.stderr)
+    manifest = export(rundirs, loader(found[0]), options)
+    say(summary(manifest, columns_of(sys.stderr)))
+    say(f"written to {out}: {_files(manifest)}, README.md (a card), manifest.json")
     for rundir in rundirs:
         note_export(rundir, out)
+
+
+def _files(manifest: Manifest) -> str:
+    names = [shard.name for shard in (*manifest.shards, *manifest.eval_shards)]
+    return ", ".join(names) if 0 < len(names) <= MOST_NAMED else f"{len(names)} shards"
 
 
 def loader(config: RunConfig) -> Callable[[], Loaded]:
@@ -122,14 +133,19 @@ def _on_length(found: Iterable[RunConfig]) -> Literal["keep", "drop"]:
     return said.pop()
 
 
-def summary(manifest: Manifest) -> str:
-    """What was asked for and paid, step by step to supervised tokens, and why the rest was lost."""
+def summary(manifest: Manifest, width: int = 0) -> str:
+    """What was asked for and paid, step by step to supervised tokens, and why the rest was lost.
+
+    Where the terminal is narrower (`width`; 0: it is not), steps at which nothing was lost are left out.
+    """
     yields = manifest.yields
     head = ("set", "prompts", "answers", manifest.labels, "kept", "in length", "supervised tokens", "yield")
     rows = [head, *(_steps(name, each) for name, each in yields.datasets.items())]
     if len(yields.datasets) != 1:
         rows.append(_steps("all", yields.total))
     lines = columns(rows)
+    if 0 < width < max(map(len, lines)):
+        lines = columns(_shorter(rows))
     lines += map(_lost, yields.total.losses)
     if manifest.duplicates:
         lines.append(f"duplicates dropped: {manifest.duplicates}")
@@ -138,6 +154,16 @@ def summary(manifest: Manifest) -> str:
         lines.append(f"rows to evaluate on: {sum(shard.rows for shard in manifest.eval_shards)}")
     lines += [f"not in {manifest.format}: {what}" for what in manifest.cannot]
     return "\n".join([*lines, *(f"warning: {warning}" for warning in manifest.warnings)])
+
+
+def _shorter(rows: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """The table without the steps whose figures are those of the step before."""
+    kept = [
+        place
+        for place in range(len(rows[0]))
+        if not 1 < place < len(rows[0]) - 2 or any(row[place] != row[place - 1] for row in rows[1:])
+    ]
+    return [tuple(row[place] for place in kept) for row in rows]
 
 
 def _steps(name: str, table: Yield) -> tuple[str, ...]:

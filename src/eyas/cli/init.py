@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from eyas.cli.say import say
 from eyas.config import parse
 from eyas.errors import StorageError, UsageError
 from eyas.report.first_look import look
@@ -56,7 +57,7 @@ def command(
     named = _named(source, out) if source else "prompts.jsonl"
     if source and source != "-":
         for sentence in look(named, out.parent):
-            print(sentence, file=sys.stderr)
+            say(sentence)
     asks = sys.stdin.isatty() and not yes
     wish = Wish(
         model, usd, dataset_name(source or ""), named, _licence(distillable, asks), _keeping(data_collection, asks)
@@ -65,10 +66,10 @@ def command(
     parse(text, out)
     _write(out, text, force=force)
     print(out)
-    print(f"written; {_SAY[wish.distillable]}; {_KEEP[wish.keeping]}; at most ${usd:,.2f}", file=sys.stderr)
+    say(f"written; {_SAY[wish.distillable]}; {_KEEP[wish.keeping]}; at most ${usd:,.2f}")
     if not source:
-        print(f"put your prompts into {out.parent / named}, or change [[datasets]] source", file=sys.stderr)
-    print(f"next: eyas doctor {out}, then eyas run {out} --limit 20", file=sys.stderr)
+        say(f"put your prompts into {out.parent / named}, or change [[datasets]] source")
+    say(f"next: `eyas doctor {out}`, then `eyas plan {out}`, then `eyas run {out} --limit 20`")
 
 
 def _named(source: str, out: Path) -> str:

@@ -13,6 +13,7 @@ from pydantic import SecretStr
 
 from eyas.cli import start
 from eyas.cli.run import ASK_ABOVE, plain_progress, say_inputs, watch_signals
+from eyas.cli.say import say
 from eyas.config import RunConfig, load
 from eyas.engine.planning import Draft, draft, read, state_of
 from eyas.engine.scope import Scope
@@ -22,6 +23,7 @@ from eyas.ledger import usd
 from eyas.plan.document import document
 from eyas.plan.figures import Wish
 from eyas.plan.scenarios import QUOTAS
+from eyas.report.next_step import next_step
 from eyas.report.planned import quantity, tables
 from eyas.types import StopReason
 
@@ -78,6 +80,7 @@ def command(
 
     A run that has begun is planned for what is still owed, by the lengths of the answers it has.
     """
+    check_out(out)
     config = load(config_file, insecure_http=insecure_http)
     key, wish = start.key(key_file, needed=pilot is not None), Wish(numbers(quotas), local_tps, train_max_length)
     sources = start.run_loop(read(config, key))
@@ -87,10 +90,24 @@ def command(
         agree(made, pilot, yes=yes)
         buy(config, config_file.read_text(encoding="utf-8"), key, pilot)
         made = draft(sources, state_of(config), wish)
+    print(json.dumps(made.figures, indent=2) if as_json else tables(made.figures, width()), flush=True)
     if out is not None:
         write(out, document(made.figures, made.basis, config_file, out.parent))
-    print(json.dumps(made.figures, indent=2) if as_json else tables(made.figures, width()))
+    if not as_json:
+        say(f"next: {next_step(made.figures, config, config_file, out)}")
     return 0
+
+
+def check_out(out: Path | None) -> None:
+    """Refuse a name that could not be run, before anything is read or bought.
+
+    Raises:
+        UsageError: its name does not end in .json, or its folder is not there.
+    """
+    if out is not None and out.suffix != ".json":
+        raise UsageError(f"--out {out}: give a name that ends in .json, for by that `eyas run` knows a plan")
+    if out is not None and not out.parent.is_dir():
+        raise UsageError(f"--out {out}: there is no folder {out.parent}: make it, or name another one")
 
 
 def width() -> int:
@@ -116,11 +133,11 @@ def agree(made: Draft, pilot: int, *, yes: bool) -> None:
 def buy(config: RunConfig, text: str, key: SecretStr, pilot: int) -> None:
     """Buy a pilot: a session of the run that asks its first N works of each dataset."""
     start.allow_open_files(config.limits.in_flight)
-    print("buying a pilot; ^C twice ends what flies, and the plan is made by what has come", file=sys.stderr)
+    say("buying a pilot; ^C twice ends what flies, and the plan is made by what has come")
     options = Options(on_start=watch_signals, on_tick=plain_progress(), scope=Scope(pilot))
     ended = start.run_loop(run_config(config, text, key, options))
     if ended.reason is not StopReason.COMPLETE:
-        print(f"eyas: the pilot ended early ({ended.reason}); planning by the answers it brought", file=sys.stderr)
+        say(f"eyas: the pilot ended early ({ended.reason}); planning by the answers it brought")
 
 
 def write(out: Path, text: str) -> None:
@@ -133,4 +150,4 @@ def write(out: Path, text: str) -> None:
         out.write_text(text, encoding="utf-8")
     except OSError as error:
         raise StorageError(f"{out} cannot be written ({error.strerror}): choose another --out") from error
-    print(f"plan written: eyas run {out}", file=sys.stderr)
+    say(f"plan written: `eyas run {out}` runs it")

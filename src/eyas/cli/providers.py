@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import click
 from pydantic import ValidationError
 
 from eyas.cli import start
+from eyas.cli.say import columns_of
 from eyas.config import OPENROUTER, Providers, RunConfig, frozen
 from eyas.engine.inputs import Offer, backend_of, list_endpoints
 from eyas.errors import UsageError
@@ -52,7 +52,7 @@ def command(
     if as_json:
         print(json.dumps(shown, indent=2))
         return
-    print(table(shown, shutil.get_terminal_size().columns if sys.stdout.isatty() else PIPED))
+    print(table(shown, columns_of(sys.stdout) or PIPED))
 
 
 def market(config: RunConfig, offer: Offer, state: State | None = None) -> Market:

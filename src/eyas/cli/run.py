@@ -14,6 +14,7 @@ from pathlib import Path
 import click
 
 from eyas.cli import start
+from eyas.cli.say import columns_of, say
 from eyas.config import RunConfig, load
 from eyas.engine.inputs import Inputs
 from eyas.engine.planning import holds, opened
@@ -83,7 +84,7 @@ def command(
         options = dataclasses.replace(options, check=holds(given, planned, config))
     ended = start.run_loop(run_config(config, config_file.read_text(encoding="utf-8"), key, options))
     code = finish(ended, as_json=as_json, quiet=quiet)
-    if ended.reason is StopReason.COMPLETE and not (quiet or scope.whole):
+    if ended.reason is StopReason.COMPLETE and not quiet and (code == 0 or not scope.whole):
         say_rest(ended.state, config)
     return code
 
@@ -105,9 +106,9 @@ def agree(config: RunConfig, *, yes: bool) -> None:
 def say_inputs(inputs: Inputs) -> None:
     """Say what the sources held, what was left out, and what cannot be promised."""
     for caveat in inputs.caveats:
-        print(f"note: {caveat}", file=sys.stderr)
+        say(f"note: {caveat}")
     for sentence in loaded.sentences(inputs.sets.values()):
-        print(plain(sentence, 600), file=sys.stderr)
+        say(plain(sentence, 600))
 
 
 def say_found(scope: Scope, engine: Engine) -> None:
@@ -115,7 +116,7 @@ def say_found(scope: Scope, engine: Engine) -> None:
     books = engine.books
     asked = None if scope.whole else books.pool.size
     for sentence in sentences(books.state, books.setting.config.dir, len(books.pool.repeats), asked):
-        print(plain(sentence, 600), file=sys.stderr)
+        say(plain(sentence, 600))
     watch_signals(engine)
 
 
@@ -125,12 +126,11 @@ def watch_signals(engine: Engine) -> None:
 
     def interrupt() -> None:
         again = engine.books.stopping is StopReason.INTERRUPTED
-        print(
+        say(
             "ending what flies; its text is kept"
             if again
             else f"starting nothing more; {len(engine.flights)} in flight "
-            "may land (^C again ends them and keeps their text)",
-            file=sys.stderr,
+            "may land (^C again ends them and keeps their text)"
         )
         engine.interrupt()
 
@@ -139,21 +139,20 @@ def watch_signals(engine: Engine) -> None:
 
 
 def say_rest(state: State, config: RunConfig) -> None:
-    """Say what is still owed after a session that asked for a part, and how to go on."""
-    sentence = rest(state, config.dir)
-    if sentence:
-        print(f"eyas: {sentence}", file=sys.stderr)
+    """Say what is still owed after a session that asked for a part, and what to do next."""
+    done = f"nothing more is owed: `eyas export {config.dir} --out rows` writes the training rows"
+    say(f"eyas: {rest(state, config.dir) or done}")
 
 
 def finish(ended: Ended, *, as_json: bool, quiet: bool) -> int:
     """Say how a session ended; gives the exit code."""
     figures = status(ended.state, running=False)
     if not quiet:
-        print(table(figures), file=sys.stderr)
+        say(table(figures, columns_of(sys.stderr)))
     code = exit_code(ended.state)
     advice = _advice(ended, code)
     if advice:
-        print(f"eyas: {advice}", file=sys.stderr)
+        say(f"eyas: {advice}")
     if as_json:
         print(json.dumps(figures, indent=2))
     return code

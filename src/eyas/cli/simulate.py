@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,7 @@ import click
 import msgspec
 
 from eyas import vocab
+from eyas.cli.say import say
 from eyas.errors import UsageError
 from eyas.families import by_name
 from eyas.sim import wire
@@ -45,7 +48,10 @@ def command(
     Its books are at /sim/books and /sim/state: what was sampled, sent and billed.
     """
     scenario = changed(load(name), changes)
-    family = by_name(FAMILY).load(vocab.resolve(tokenizer) if tokenizer else vocab.kimi_folder())
+    folder = vocab.resolve(tokenizer) if tokenizer else vocab.kimi_folder()
+    family = by_name(FAMILY).load(folder)
+    if parent is None and sys.stderr.isatty():
+        say(f"in RUN.toml, under [target]: base_url as below, and tokenizer = {json.dumps(str(folder))}; ^C ends it")
     world = World(scenario, seed, family.vocab, time.monotonic, family.count_prompt)
     wire.run_forever(world, port=port, parent=parent, max_seconds=max_seconds, books=books)
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import click
 
+from eyas.cli.say import columns_of
 from eyas.lock import is_locked
 from eyas.records import Run
+from eyas.report.fit import fit
 from eyas.report.progress import table
 from eyas.report.summary import status
 
@@ -25,5 +28,5 @@ def command(rundir: Path, as_json: bool) -> None:
     if as_json:
         print(json.dumps(figures, indent=2))
         return
-    print(f"{figures['state']}: {figures['model']}")
-    print(table(figures))
+    width = columns_of(sys.stdout)
+    print(fit(f"{figures['state']}: {figures['model']}\n{table(figures, width)}", width))

@@ -22,6 +22,8 @@ from eyas.plan.facts import SetFacts
 from eyas.types import Endpoint
 
 KIND = "eyas plan"
+MOST_SAID = 6
+"""Differences of one kind among endpoints that are said one by one."""
 
 
 class SetBasis(msgspec.Struct, frozen=True):
@@ -163,9 +165,9 @@ def _sets(planned: Mapping[str, SetBasis], now: Mapping[str, SetBasis]) -> list[
         if was.digest == has.digest:
             continue
         more = has.prompts - was.prompts
-        what = f"{abs(more)} {'more' if more > 0 else 'fewer'}" if more else "some are others"
+        what = f"{abs(more):,} {'more' if more > 0 else 'fewer'}" if more else "some are others"
         found.append(
-            f"{name}: had {was.prompts} prompts ({was.tokens} tokens), has {has.prompts} ({has.tokens}): {what}"
+            f"{name}: had {was.prompts:,} prompts ({was.tokens:,} tokens), has {has.prompts:,} ({has.tokens:,}): {what}"
         )
     return found  # sets that came or went stand among the keys of RUN.toml
 
@@ -189,7 +191,12 @@ def _endpoints(planned: Mapping[Any, EndpointBasis], now: Mapping[Any, EndpointB
         for key in planned.keys() & now.keys()
         if planned[key].request != now[key].request
     ]
-    return sorted(gone) + sorted(new) + sorted(moved) + sorted(fees)
+    return [line for found in (gone, new, moved, fees) for line in _few(sorted(found))]
+
+
+def _few(lines: list[str]) -> list[str]:
+    more = len(lines) - MOST_SAID
+    return lines if more <= 1 else [*lines[:MOST_SAID], f"and {more} more endpoints like this"]
 
 
 def _price(nano: int) -> str:

@@ -103,8 +103,10 @@ def judge(endpoint: Endpoint, today: str = "", known: Sequence[Knowledge] = KNOW
     native = native_format(endpoint.model)
     row = next((row for row in known if _tells(row, endpoint, today)), None)
     if row is not None and native is not None:
-        reason = f"known to serve {row.actual}, whatever its label says ({row.date}: {row.source}); native is {native}"
-        return Judgement(fidelity(native, row.actual), Rule.KNOWLEDGE, reason)
+        served = fidelity(native, row.actual)
+        what = f"known to serve {row.actual}, whatever its label says ({row.date}: {row.source})"
+        means = f"which re-quantizes the native {native} weights" if served is Fidelity.OTHER else f"native is {native}"
+        return Judgement(served, Rule.KNOWLEDGE, f"{what}, {means}")
     label = endpoint.quantization or "no label"
     found = Fidelity.UNKNOWN if native is None else fidelity(native, endpoint.quantization)
     if found is Fidelity.UNKNOWN and endpoint.slug.lower() in _author(endpoint.model):

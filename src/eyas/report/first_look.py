@@ -37,9 +37,8 @@ def sentences(source: str, found: Iterable[Row | BadRow]) -> list[str]:
     if prompts:
         turns = sum(bool(prompt.turns) for prompt in prompts)
         tools = sum(bool(prompt.tools) for prompt in prompts)
-        said.append(
-            f"{len(prompts)} can be asked; {turns} of them have further turns, {tools} have tools; the first ends:"
-        )
+        more = (f", {turns} of them with further turns" if turns else "") + (f", {tools} with tools" if tools else "")
+        said.append(f"{len(prompts)} can be asked{more}; the first ends:")
         said.append(f"  {prompts[0].messages[-1].get('role')}: {prompts[0].messages[-1].get('content')}")
     if bad:
         said.append(f"{len(bad)} cannot be asked; the first, line {bad[0].line}: {bad[0].reason}")

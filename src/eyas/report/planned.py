@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from eyas.report.progress import columns
@@ -36,7 +36,7 @@ def advice(figures: Figures) -> str:
 def _about(band: Figures) -> str:
     """What is expected, and between what it may be where that is far apart."""
     low, expected, high = band["low"], band["expected"], band["high"]
-    far = high - low > WIDE_BAND * expected
+    far = high - low > WIDE_BAND * expected and f"{low:.2f}" != f"{high:.2f}"
     return f"about ${expected:,.2f}" + (f" (${low:,.2f} to ${high:,.2f})" if far else "")
 
 
@@ -49,14 +49,21 @@ def _what(figures: Figures) -> str:
 
 def _time(figures: Figures, modes: Figures) -> str:
     mode = figures["advised_mode"]
-    return f"{modes[mode]['expected']:,.0f} minutes in {mode} mode"
+    return f"{_minutes_of(modes[mode]['expected'])} in {mode} mode"
+
+
+def _minutes_of(minutes: float) -> str:
+    if minutes < 1:
+        return "less than a minute"
+    return f"{minutes:,.0f} minute{'' if round(minutes) == 1 else 's'}"
 
 
 def tables(figures: Figures, width: int) -> str:
     """The whole plan for people, for a terminal of that many columns (80 or more)."""
-    blocks = [
-        wrapped(advice(figures), width),
-        _sets(figures, width),
+    blocks = [wrapped(advice(figures), width), _sets(figures, width)]
+    if not figures["total"]["answers"]:
+        return _joined([*blocks, remarks(figures, width)])
+    blocks += [
         _scenarios(figures, width),
         _lengths(figures),
         _cuts(figures),
@@ -64,6 +71,10 @@ def tables(figures: Figures, width: int) -> str:
         _endpoints(figures),
         remarks(figures, width),
     ]
+    return _joined(blocks)
+
+
+def _joined(blocks: Iterable[list[str]]) -> str:
     return "\n".join("\n".join([*block, ""]) for block in blocks if block).rstrip("\n")
 
 
@@ -91,7 +102,7 @@ def _cents(usd: float) -> str:
 
 def _scenarios(figures: Figures, width: int) -> list[str]:
     head = ("tokens a set", "$ low", "expected", "worst", "")
-    rows = [(quantity(each["output_tokens"]), *_dollars(each["usd"]), _fit(each)) for each in figures["scenarios"]]
+    rows = [(_span(figures, alike), *_dollars(alike[0]["usd"]), _fit(alike)) for alike in _alike(figures["scenarios"])]
     most = figures["largest_output_tokens"]
     last = "Every prompt may be answered." if most is None else f"The largest that fits: about {quantity(most)}."
     last += f" {figures['margin']:.0%} of the money stays free for what is not known."
@@ -100,7 +111,27 @@ def _scenarios(figures: Figures, width: int) -> list[str]:
     return ["What fits", *columns([head, *rows], left=(0, 4)), *wrapped(last, width)]
 
 
-def _fit(each: Figures) -> str:
+def _alike(scenarios: Sequence[Figures]) -> list[list[Figures]]:
+    """Quotas that cost the same, because the prompts end before them, together."""
+    groups: list[list[Figures]] = []
+    for each in scenarios:
+        if groups and groups[-1][0]["usd"] == each["usd"]:
+            groups[-1].append(each)
+        else:
+            groups.append([each])
+    return groups
+
+
+def _span(figures: Figures, alike: Sequence[Figures]) -> str:
+    if len(alike) == 1:
+        return quantity(alike[0]["output_tokens"])
+    if len(alike) == len(figures["scenarios"]):
+        return "all prompts"
+    return f"{quantity(alike[0]['output_tokens'])} or more"
+
+
+def _fit(alike: Sequence[Figures]) -> str:
+    each = alike[0]
     left = each["left_usd"]
     if left is None:
         said = "no limit"
@@ -108,7 +139,7 @@ def _fit(each: Figures) -> str:
         said = f"fits{'' if each['sure'] else ' on average'}, ${left:,.2f} left"
     else:
         said = f"does not fit: ${-left:,.2f} too much"
-    return said + (" <- choose" if each["chosen"] else "")
+    return said + (" <- choose" if len(alike) == 1 and each["chosen"] else "")
 
 
 def _lengths(figures: Figures) -> list[str]:
@@ -144,11 +175,15 @@ def _minutes(figures: Figures) -> list[str]:
     if figures["mode"] == figures["advised_mode"]:
         note = {figures["mode"]: "<- now, and advised"}
     rows = [
-        (mode, *(f"{each[key]:,.0f}" for key in ("low", "expected", "high")), note.get(mode, ""))
+        (mode, *(_brief(each[key]) for key in ("low", "expected", "high")), note.get(mode, ""))
         for mode, each in figures["modes"].items()
     ]
     title = "Minutes" if figures["fits"] else f"Minutes, until the money ends ({_what(figures)})"
     return [title, *columns([head, *rows], left=(0, 4))]
+
+
+def _brief(minutes: float) -> str:
+    return "<1" if 0 < minutes < 0.5 else f"{minutes:,.0f}"
 
 
 def _endpoints(figures: Figures) -> list[str]:

@@ -9,10 +9,13 @@ from dataclasses import dataclass
 from typing import Any, TextIO
 
 from eyas.ledger import usd
+from eyas.report.fit import fit
 from eyas.report.habits import sentences
 from eyas.state import State
 from eyas.types import Verdict
 
+ENDS = ("partial", "refused", "failed", "unknown", "skipped", "pending")
+"""Columns of a run's table that mostly hold zeros."""
 MOST_LENGTH = 0.02
 """The share of answers cut at max_tokens above which there is a warning."""
 
@@ -37,31 +40,42 @@ class Line:
         tokens = sum(dataset.quota.kept for dataset in state.datasets.values())
         rate = (tokens - self._tokens) / (now - self._when) if self._when else 0.0
         self._next, self._tokens, self._when = now + self.every, tokens, now
-        text = _line(state, in_flight, tokens, rate) + (f" | last: {plain(last_error, 80)}" if last_error else "")
-        print(plain(text, shutil.get_terminal_size().columns - 1) if self.out.isatty() else text, file=self.out)
+        width = shutil.get_terminal_size().columns - 1 if self.out.isatty() else 0
+        text = _line(state, in_flight, (tokens, rate), width)
+        error = f" | last: {plain(last_error, 80)}" if last_error else ""
+        if width and error and len(text) + len(error) > width:
+            # A line of its own, once: the figures go before it.
+            error = "" if last_error == self._error else "\n" + fit(f"  last: {plain(last_error, 160)}", width)
+        self._error = last_error
+        print(text + error, file=self.out)
         self.out.flush()
 
 
-def _line(state: State, in_flight: int, tokens: int, rate: float) -> str:
+def _line(state: State, in_flight: int, tokens: tuple[int, float], width: int) -> str:
+    """The line, as full as `width` columns take (0: they take all). `tokens` are those kept, and those a second."""
     ended = {verdict: sum(d.ended.get(verdict, 0) for d in state.datasets.values()) for verdict in Verdict}
     works = sum(dataset.works for dataset in state.datasets.values())
     money = state.money
     cap = "" if money.cap is None else f" of ${usd(money.cap):.2f}"
     unknown = f" + ${usd(money.unknown):.2f} unknown" if money.unknown else ""
     others = sum(ended[v] for v in (Verdict.REFUSED, Verdict.FAILED, Verdict.UNKNOWN))
-    return (
+    full = (
         f"{ended[Verdict.DONE]}/{works} done, {ended[Verdict.PARTIAL]} partial, {others} failed | {in_flight} in flight | "
-        f"{tokens:,} tokens, {rate:,.0f}/s | ${usd(money.settled):.2f}{cap} spent{unknown}, ${usd(money.reserved):.2f} reserved"
+        f"{tokens[0]:,} tokens, {tokens[1]:,.0f}/s | ${usd(money.settled):.2f}{cap} spent{unknown}, "
+        f"${usd(money.reserved):.2f} reserved"
     )
+    failed = f", {others} failed" if others else ""
+    head = f"{ended[Verdict.DONE] + ended[Verdict.PARTIAL]}/{works} answered{failed} | {in_flight} in flight"
+    spent = f"${usd(money.settled):.2f}{cap} spent"
+    forms = (full, f"{head} | {tokens[1]:,.0f} tokens/s | {spent}{unknown}", f"{head} | {spent}", spent)
+    return next((form for form in forms if not width or len(form) <= width), spent)
 
 
-def table(status: dict[str, Any]) -> str:
-    """The end of a run, set by set, from the figures of `eyas status --json`."""
-    head = ("set", "prompts", "done", "partial", "refused", "failed", "unknown", "skipped", "pending", "tokens", "usd")
-    rows = [
-        (name, *(str(d[key]) for key in head[1:-2]), f"{d['output_tokens']:,}", f"{d['usd']:.4f}")
-        for name, d in status["datasets"].items()
-    ]
+def table(status: dict[str, Any], width: int = 0) -> str:
+    """The end of a run, set by set, from the figures of `eyas status --json`.
+
+    Where the terminal is narrower (`width`; 0: it is not), columns of zeros are left out.
+    """
     money = status["money"]
     labels = ", ".join(f"{name} {count}" for name, count in status["labels"].items()) or "none yet"
     paid = status["yield"]
@@ -70,15 +84,30 @@ def table(status: dict[str, Any]) -> str:
     warning = "; raise max_tokens" if length["share"] > MOST_LENGTH else ""
     return "\n".join(
         (
-            *columns([head, *rows]),
+            *_sets(status["datasets"], width),
             _money(money),
             f"cut at max_tokens: {length['answers']} answers ({length['share']:.1%}), ${length['usd']:.4f}{warning}",
             f"labels (provisional): {labels}",
             *(f"habits: {plain(line, 240)}" for line in sentences(status["habits"])),
             *(f"alarm: {plain(alarm, 240)}" for alarm in status["alarms"]),
-            f"yield: {share:.1%} of the dollars paid are answers whose ids may be exported (strict)",
+            f"yield: {share:.1%} of the dollars paid are answers whose ids may be exported (strict)"
+            if paid["paid_usd"]
+            else "yield: nothing is paid yet",
         )
     )
+
+
+def _sets(datasets: dict[str, Any], width: int) -> list[str]:
+    head = ["set", "prompts", "done", "partial", "refused", "failed", "unknown", "skipped", "pending", "tokens", "usd"]
+    rows = [
+        [name, *(str(d[key]) for key in head[1:-2]), f"{d['output_tokens']:,}", f"{d['usd']:.4f}"]
+        for name, d in datasets.items()
+    ]
+    lines = columns([tuple(row) for row in (head, *rows)])
+    if not width or len(lines[0]) <= width:
+        return lines
+    kept = [place for place, key in enumerate(head) if key not in ENDS or any(row[place] != "0" for row in rows)]
+    return columns([tuple(row[place] for place in kept) for row in (head, *rows)])
 
 
 def _money(money: dict[str, Any]) -> str:

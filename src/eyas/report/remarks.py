@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Mapping
 from typing import Any
+
+from eyas.report.fit import fit
 
 Figures = Mapping[str, Any]
 KEYS = "https://openrouter.ai/settings/keys"
@@ -12,6 +13,8 @@ KEYS = "https://openrouter.ai/settings/keys"
 
 def remarks(figures: Figures, width: int) -> list[str]:
     """The sentences, each wrapped to the width."""
+    if not figures["total"]["answers"]:
+        return [line for sentence in _prompts(figures) for line in wrapped(sentence, width)]
     found = [
         *_lengths(figures),
         *_speed(figures),
@@ -25,7 +28,7 @@ def remarks(figures: Figures, width: int) -> list[str]:
 
 def wrapped(sentence: str, width: int) -> list[str]:
     """A sentence in lines of at most that width, its further lines indented."""
-    return textwrap.wrap(sentence, width, subsequent_indent="  ", break_on_hyphens=False, break_long_words=False)
+    return fit(sentence, width).split("\n")
 
 
 def _lengths(figures: Figures) -> Iterator[str]:
@@ -106,13 +109,26 @@ def _walls(figures: Figures) -> Iterator[str]:
         yield f"The key has no limit of its own: give it one{wall} at {KEYS}, as a second wall behind the cap."
     elif own is not None and key < own:
         yield (
-            f"The key may spend ${key:,.2f} more, this run ${own:,.2f}: the run would stop at the key's limit. Raise it at "
-            f"{KEYS}, or lower [budget] usd."
+            f"The key may spend ${key:,.2f} more, this run ${own:,.2f}: {_stops(figures, key)} at the key's limit, with exit "
+            f"6. Raise that at {KEYS}, or lower [budget] usd."
         )
     else:
         yield f"Second wall: the key may spend ${key:,.2f} more."
     if balance is not None and own is not None and balance < own:
-        yield f"The account holds ${balance:,.2f}, this run may spend ${own:,.2f}: add credits, or lower [budget] usd."
+        yield (
+            f"The account holds ${balance:,.2f}, this run may spend ${own:,.2f}: {_stops(figures, balance)} there, with exit "
+            "6. Add credits, or lower [budget] usd."
+        )
+    elif balance is not None:
+        yield f"The account holds ${balance:,.2f}."
+
+
+def _stops(figures: Figures, wall: float) -> str:
+    return (
+        f"should it cost more than ${wall:,.2f}, it stops"
+        if figures["total"]["usd"]["expected"] <= wall
+        else "it would stop"
+    )
 
 
 def _extra(figures: Figures) -> Iterator[str]:
