@@ -219,7 +219,9 @@ def test_a_journal_killed_while_it_was_made_holds_no_events(tmp_path: Path) -> N
     assert run.state.sessions == 0
     run.close()
     Journal(tmp_path).close()
-    assert list(Store(tmp_path).events()) == []
+    store = Store(tmp_path)
+    assert list(store.events()) == []
+    store.close()
 
 
 def test_garbage_instead_of_a_journal_is_a_storage_error(tmp_path: Path) -> None:
