@@ -11,17 +11,14 @@ import contextlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
-from eyas.backends.openrouter import Ask
 from eyas.engine.admit import Admission, Admitted, Blocked, Flying
 from eyas.engine.attempt import Flight, finish, fly
 from eyas.engine.lookup import Lookups, first_error
-from eyas.engine.recover import mark_next, mark_of
 from eyas.engine.reread import Reread
 from eyas.engine.settle import Books
-from eyas.engine.turns import conversation
+from eyas.engine.start import begin
 from eyas.errors import KeyOrCreditsError, StorageError
-from eyas.events import Headers, Intent
-from eyas.plan import sampling
+from eyas.events import Headers
 from eyas.state import Attempt
 from eyas.types import Billed, Completion, Failure, FailureKind, Outcome, Record, StopReason
 
@@ -128,48 +125,11 @@ class Engine:
         return True
 
     def _start(self, admitted: Admitted, group: asyncio.TaskGroup) -> None:
-        books, (candidate, route, reserved) = self.books, admitted
-        setting, name = books.setting, candidate.work.dataset
-        thinking = setting.config.thinking(name)
-        number = books.state.work(candidate.work).numbers + 1
-        repeat = books.pool.repeats.pop(candidate.work, None)
-        mark = mark_next(setting.config, books.state, repeat, candidate.work, route.tag)
-        ask = Ask(
-            max_tokens=setting.config.max_tokens(name),
-            provider=self._reread.block(route),
-            family_body=setting.family.body(thinking),
-            sampling=sampling(setting.config, name, setting.family.sampling(thinking), route),
-            stream=setting.config.target.stream,
-            mark=mark,
-            session=conversation(candidate),
-        )
-        body = setting.backend.body(candidate.prompt, ask)
-        intent = Intent(
-            at=books.world.wall(),
-            attempt=books.state.last_attempt + 1,
-            work=candidate.work,
-            number=number,
-            tag=route.tag,
-            prices=route.prices,
-            reserved=reserved,
-            mark=mark,
-        )
-        self.admission.reserve(reserved)  # raises rather than ever pass the cap
-        durable = books.emit(intent, body)
-        flight = Flight(
-            attempt=intent.attempt,
-            candidate=candidate,
-            route=route,
-            reserved=reserved,
-            mark=mark,
-            repeated=bool(mark) and mark != mark_of(books.state.began, candidate.work, number),
-            fetch=repeat is not None and repeat.fetch,
-            stream=setting.backend.stream(),
-            clock=books.world.clock,
-            on_headers=self._headers,
-        )
+        self.admission.reserve(admitted.reserved)  # raises rather than ever pass the cap
+        block = self._reread.block(admitted.route)
+        flight, body, durable = begin(self.books, admitted, block, self._headers)
         self.flights[flight.attempt] = flight
-        books.pace.started(route.tag)
+        self.books.pace.started(admitted.route.tag)
         self._tasks[flight.attempt] = group.create_task(self._attempt(flight, body, durable, group))
 
     async def _attempt(self, flight: Flight, body: bytes, durable: Awaitable[None], group: asyncio.TaskGroup) -> None:

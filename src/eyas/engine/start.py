@@ -1,0 +1,64 @@
+"""The beginning of an attempt: its body, its intent in the journal, its flight. Nothing is sent here."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from eyas.backends.openrouter import Ask
+from eyas.engine.admit import Admitted
+from eyas.engine.attempt import Flight
+from eyas.engine.recover import mark_next, mark_of
+from eyas.engine.settle import Books
+from eyas.engine.turns import conversation
+from eyas.events import Intent
+from eyas.plan import sampling
+
+
+def begin(
+    books: Books, admitted: Admitted, block: Mapping[str, Any], on_headers: Callable[[Flight], None]
+) -> tuple[Flight, bytes, Awaitable[None]]:
+    """An attempt at what was admitted, with `block` as its `provider` object: flight, body, and when it may be sent.
+
+    The money is the caller's to reserve first.
+    """
+    candidate, route, reserved = admitted
+    setting, name = books.setting, candidate.work.dataset
+    thinking = setting.config.thinking(name)
+    number = books.state.work(candidate.work).numbers + 1
+    repeat = books.pool.repeats.pop(candidate.work, None)
+    mark = mark_next(setting.config, books.state, repeat, candidate.work, route.tag)
+    ask = Ask(
+        max_tokens=setting.config.max_tokens(name),
+        provider=block,
+        family_body=setting.family.body(thinking),
+        sampling=sampling(setting.config, name, setting.family.sampling(thinking), route),
+        stream=setting.config.target.stream,
+        mark=mark,
+        session=conversation(candidate),
+    )
+    body = setting.backend.body(candidate.prompt, ask)
+    intent = Intent(
+        at=books.world.wall(),
+        attempt=books.state.last_attempt + 1,
+        work=candidate.work,
+        number=number,
+        tag=route.tag,
+        prices=route.prices,
+        reserved=reserved,
+        mark=mark,
+    )
+    durable = books.emit(intent, body)
+    flight = Flight(
+        attempt=intent.attempt,
+        candidate=candidate,
+        route=route,
+        reserved=reserved,
+        mark=mark,
+        repeated=bool(mark) and mark != mark_of(books.state.began, candidate.work, number),
+        fetch=repeat is not None and repeat.fetch,
+        stream=setting.backend.stream(),
+        clock=books.world.clock,
+        on_headers=on_headers,
+    )
+    return flight, body, durable
