@@ -1,27 +1,46 @@
-"""One attempt: send, read, and say what came of it. No decision is taken here, and nothing is retried."""
+"""One attempt in flight, as the engine sees it, and the seam to whoever reads its answer: this process, or another."""
 
 from __future__ import annotations
 
-import contextlib
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Protocol
 
-import msgspec
-
-from eyas.backends.stream import Stream
+from eyas.backends.openrouter import OpenRouter
 from eyas.engine.admit import Candidate
-from eyas.engine.fetch import NOT_KEPT
-from eyas.engine.recover import source_of
-from eyas.errors import BrokenError, NotSentError
+from eyas.engine.reading import Head, Monotonic, Reading, finish, read
 from eyas.plan import Route
-from eyas.transport import Deadlines, Request, Response, Transport
-from eyas.types import Billed, Failure, FailureKind, Outcome
+from eyas.transport import Deadlines, Request, Transport
+from eyas.types import DraftText, Outcome
 
-LINGER = 2.0
-"""Seconds that a finished stream may take to end, so that its connection can be used again."""
 
-Monotonic = Callable[[], float]
+class Progress(Protocol):
+    """How far an answer has come."""
+
+    @property
+    def tokens(self) -> int:
+        """Pieces of text that came."""
+        ...
+
+    @property
+    def started(self) -> bool:
+        """Whether any text came."""
+        ...
+
+    def draft(self) -> DraftText | None:
+        """What came since the last draft; None if nothing did."""
+        ...
+
+
+class Nothing:
+    """Nothing came yet."""
+
+    tokens = 0
+    started = False
+
+    def draft(self) -> None:
+        """Nothing."""
+        return
 
 
 @dataclass(slots=True)
@@ -31,7 +50,7 @@ class Flight:
     Attributes:
         mark: what makes its body unlike any other's; `repeated`: it is that of an earlier attempt.
         fetch: only an answer out of the API's cache is wanted.
-        ended: the stop-loss ended it.
+        sent: its request was handed to the reader; `ended`: the stop-loss ended it.
         source: the generation that made its answer, where that comes out of the API's cache.
     """
 
@@ -39,15 +58,13 @@ class Flight:
     candidate: Candidate
     route: Route
     reserved: int
-    stream: Stream
-    clock: Monotonic = time.monotonic
-    sent: float = 0.0
-    first_token: float | None = None
+    progress: Progress = field(default_factory=Nothing)
     accepted: bool = False
     generation_id: str = ""
     mark: str = ""
     repeated: bool = False
     fetch: bool = False
+    sent: bool = False
     ended: bool = False
     source: str = ""
     parts: int = 0
@@ -57,7 +74,51 @@ class Flight:
     @property
     def pieces(self) -> int:
         """Pieces of text that came."""
-        return self.stream.tokens
+        return self.progress.tokens
+
+    def take_head(self, head: Head) -> None:
+        """Its headers came."""
+        self.accepted, self.generation_id, self.source = head.accepted, head.generation_id, head.source
+        self.on_headers(self)
+
+
+class Reader(Protocol):
+    """Sends requests and reads their answers."""
+
+    async def read(self, flight: Flight, request: Request) -> Outcome:
+        """Send the request and read its answer to the end, whatever that end is; `flight` is kept up to date.
+
+        Raises nothing but on cancellation.
+        """
+        ...
+
+    async def finish(self, flight: Flight, why: str) -> Outcome:
+        """What had come of an answer whose `read` was cancelled."""
+        ...
+
+
+@dataclass(slots=True)
+class Here:
+    """Reads in this process."""
+
+    transport: Transport
+    backend: OpenRouter
+    deadlines: Deadlines
+    clock: Monotonic
+    _readings: dict[int, Reading] = field(default_factory=dict[int, Reading])
+
+    async def read(self, flight: Flight, request: Request) -> Outcome:
+        """See `Reader`."""
+        reading = Reading(self.backend.stream(), flight.fetch, self.clock, flight.take_head)
+        flight.sent, flight.progress = True, reading.stream
+        self._readings[flight.attempt] = reading
+        outcome = await read(reading, self.transport, request, self.deadlines, self.backend.failure)
+        del self._readings[flight.attempt]
+        return outcome
+
+    async def finish(self, flight: Flight, why: str) -> Outcome:
+        """See `Reader`."""
+        return finish(self._readings.pop(flight.attempt), why)
 
 
 @dataclass(slots=True)
@@ -75,68 +136,3 @@ class Meter:
     def guess(self, pieces: int) -> int:
         """Tokens of so many pieces; never fewer than pieces."""
         return round(pieces * max(1.0, self.tokens / self.pieces)) if self.pieces else pieces
-
-
-async def fly(
-    flight: Flight, transport: Transport, request: Request, deadlines: Deadlines, failed: FailedReader
-) -> Outcome:
-    """Send the request and read its answer to the end, whatever that end is. Never raises but on cancellation."""
-    flight.sent = flight.clock()
-    broken: str | None = None
-    try:
-        async with transport.open(request, deadlines) as response:
-            flight.source = source_of(response.headers)
-            flight.generation_id = flight.source or response.headers.get("x-generation-id", "")
-            flight.accepted = response.status == 200
-            flight.on_headers(flight)
-            if not flight.accepted:
-                return await _failure(response, flight, failed)
-            if flight.fetch and not flight.source:
-                return finish(flight, NOT_KEPT)
-            await _read(response, flight)
-    except NotSentError as error:
-        return Failure(FailureKind.CONNECT, Billed.NO, str(error))
-    except BrokenError as error:
-        broken = str(error)
-    return finish(flight, broken)
-
-
-def finish(flight: Flight, broken: str | None) -> Outcome:
-    """What came of an attempt whose response ended, or was ended by us."""
-    flight.stream.end()
-    outcome = flight.stream.outcome(broken)
-    generation_id = flight.source or outcome.generation_id or flight.generation_id
-    if isinstance(outcome, Failure):
-        return msgspec.structs.replace(outcome, generation_id=generation_id)
-    return msgspec.structs.replace(
-        outcome,
-        usage=None if flight.source else outcome.usage,  # a cached answer counts nothing: its generation knows
-        generation_id=generation_id,
-        first_token=flight.first_token,
-        seconds=round(flight.clock() - flight.sent, 4),
-    )
-
-
-async def _read(response: Response, flight: Flight) -> None:
-    stream = flight.stream
-
-    def take(data: bytes) -> None:
-        was_done = stream.done
-        stream.feed(data)
-        if flight.first_token is None and stream.started:
-            flight.first_token = round(flight.clock() - flight.sent, 4)
-        if stream.done and not was_done:
-            response.enough(LINGER)
-
-    await response.read(take)
-
-
-FailedReader = Callable[[int, "dict[str, str]", bytes], Failure]
-
-
-async def _failure(response: Response, flight: Flight, failed: FailedReader) -> Failure:
-    body = bytearray()
-    with contextlib.suppress(BrokenError):
-        await response.read(body.extend)
-    failure = failed(response.status, dict(response.headers), bytes(body))
-    return msgspec.structs.replace(failure, generation_id=failure.generation_id or flight.generation_id)

@@ -24,8 +24,6 @@ SURE_HITS = 1
 FEWEST = 64
 """Tokens that a provider must have billed beyond those that we kept: it ran on."""
 
-NOT_KEPT = "it is not in the API's cache"
-
 
 @dataclass(slots=True)
 class Fetches:

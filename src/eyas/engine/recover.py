@@ -9,14 +9,12 @@ Source: https://openrouter.ai/docs/features/response-caching
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from eyas.config import RunConfig
 from eyas.state import Attempt, State
 from eyas.types import FailureKind, Verdict, Work
 
-CACHED = "HIT"
 _LOST = (FailureKind.LOST, FailureKind.CUT)
 _CAME = (FailureKind.MISSERVED, FailureKind.LENGTH)
 _SOONEST, _LATEST = 5.0, 120.0
@@ -90,12 +88,6 @@ def repeats(state: State, now: float) -> dict[Work, Repeat]:
         if known.owed and attempt.id > (known.answer or 0):  # what was lost before an answer came is of no use any more
             found[attempt.work] = Repeat(attempt.mark, attempt.tag, due(state, attempt, now))
     return found
-
-
-def source_of(headers: Mapping[str, str]) -> str:
-    """The generation that made a cached answer; empty where the answer is a fresh one. Header names are lower case."""
-    hit = headers.get("x-openrouter-cache-status", "").upper() == CACHED
-    return headers.get("x-openrouter-cache-source-id", "") if hit else ""
 
 
 def doubles(state: State, attempt: Attempt) -> list[Attempt]:

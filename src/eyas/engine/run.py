@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from eyas.engine.admit import Admission, Admitted, Blocked, Flying
-from eyas.engine.attempt import Flight, finish, fly
+from eyas.engine.attempt import Flight, Here, Reader
 from eyas.engine.lookup import Lookups, first_error
 from eyas.engine.reread import Reread
 from eyas.engine.settle import Books
@@ -36,13 +36,18 @@ def _nothing(_: object) -> None:
 
 @dataclass(slots=True)
 class Engine:
-    """One session of a run. `on_answer` hears of each durable answer, `on_tick` of the passing of time."""
+    """One session of a run. `on_answer` hears of each durable answer, `on_tick` of the passing of time.
+
+    `reader` reads the answers; without one they are read in this process.
+    """
 
     books: Books
     admission: Admission
     on_answer: Callable[[Record], None] = _nothing
     on_tick: Callable[[Engine], None] = _nothing
+    reader: Reader | None = None
     flights: dict[int, Flight] = field(default_factory=dict[int, Flight])
+    _reader: Reader = field(init=False)
     _lookups: Lookups = field(init=False)
     _reread: Reread = field(init=False)
     _tasks: dict[int, asyncio.Task[None]] = field(default_factory=dict[int, "asyncio.Task[None]"])
@@ -56,8 +61,9 @@ class Engine:
     _ticked: float = 0.0
 
     def __post_init__(self) -> None:
-        world = self.books.world
-        self._lookups = Lookups(world.transport, self.books.setting.backend, self.books.correct, world.wall)
+        world, setting = self.books.world, self.books.setting
+        self._reader = self.reader or Here(world.transport, setting.backend, setting.deadlines, world.clock)
+        self._lookups = Lookups(world.transport, setting.backend, self.books.correct, world.wall)
         self._reread = Reread(self.books)
 
     def interrupt(self) -> None:
@@ -161,15 +167,15 @@ class Engine:
         await self.books.follow(flight.candidate, flight.attempt, outcome)
 
     async def _outcome(self, flight: Flight, body: bytes, durable: Awaitable[None]) -> Outcome:
-        setting, transport = self.books.setting, self.books.world.transport
         try:
             await durable
-            request = setting.backend.chat(body, cached=bool(flight.mark))
-            return await fly(flight, transport, request, setting.deadlines, setting.backend.failure)
+            return await self._reader.read(flight, self.books.setting.backend.chat(body, cached=bool(flight.mark)))
         except asyncio.CancelledError:
             if not (self._aborted or flight.ended):
                 raise
-            return finish(flight, AT_THE_CAP if flight.ended else INTERRUPTED) if flight.sent else NOT_SENT
+            if not flight.sent:
+                return NOT_SENT
+            return await self._reader.finish(flight, AT_THE_CAP if flight.ended else INTERRUPTED)
 
     def _land(self, flight: Flight) -> None:
         self.flights.pop(flight.attempt, None)
@@ -216,7 +222,7 @@ class Engine:
             tokens = books.tokens(flight)
             so_far.setdefault(flight.candidate.work.dataset, []).append(tokens)
             flying.append(Flying(flight.attempt, Admitted(flight.candidate, flight.route, flight.reserved), tokens))
-            if flight.stream.started and now >= flight.next_draft:
+            if flight.progress.started and now >= flight.next_draft:
                 self._draft(flight, now)
         books.quotas.refresh(so_far)
         for attempt in self.admission.watch(flying, now):
@@ -229,9 +235,9 @@ class Engine:
         self._tasks[attempt].cancel()
 
     def _draft(self, flight: Flight, now: float) -> None:
-        flight.next_draft = now + self.books.setting.config.limits.draft_seconds
-        text = flight.stream.draft()
+        text = flight.progress.draft()
         if text is not None:
+            flight.next_draft = now + self.books.setting.config.limits.draft_seconds
             flight.parts += 1
             self.books.world.log.draft(flight.attempt, flight.parts, text)
 

@@ -57,8 +57,6 @@ def begin(
         mark=mark,
         repeated=bool(mark) and mark != mark_of(books.state.began, candidate.work, number),
         fetch=repeat is not None and repeat.fetch,
-        stream=setting.backend.stream(),
-        clock=books.world.clock,
         on_headers=on_headers,
     )
     return flight, body, durable
