@@ -6,7 +6,7 @@ OUT ?= demo-run
 
 TRAINERS ?= .venv-trainers
 
-.PHONY: demo test check bench test-trainers simulate crash clean
+.PHONY: demo test check bench bench-peers test-trainers simulate crash clean
 .DEFAULT_GOAL := help
 
 help:
@@ -14,6 +14,7 @@ help:
 	@echo "make test    all tests (no network, no key)"
 	@echo "make check   lint and strict types"
 	@echo "make bench   timing figures of this machine"
+	@echo "make bench-peers   eyas beside other tools against a load server: hours (gcc, OpenSSL headers, network for pip)"
 	@echo "make simulate   a thousand runs in simulated time, and the state machines in full"
 	@echo "make crash   more than 200 crash points of the real binary (root, strace, mkfs.ext4, loop devices)"
 	@echo "make test-trainers   SpecForge and speculators read the rows, a head learns: 1.7 GB, 6 minutes"
@@ -52,6 +53,11 @@ bench: $(VENV)/.test
 	$(BIN)/python bench/kills.py
 	$(BIN)/python bench/cap.py
 	$(BIN)/python bench/truth.py
+
+PEERS ?= peers.json
+bench-peers: $(VENV)/.test
+	$(BIN)/python bench/peers.py --mode json --out $(PEERS)
+	$(BIN)/python bench/peers.py --mode stream --out $(PEERS) --markdown --picture docs/bench.svg
 
 $(TRAINERS)/.done: trainers/requirements.txt trainers/no-deps.txt
 	$(PYTHON) -m venv $(TRAINERS)

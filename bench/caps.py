@@ -9,23 +9,19 @@ one dataset for so many tokens: the error, and the mean length of answers agains
 """
 
 import argparse
-import asyncio
 import random
 import statistics
 import sys
 import time
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from msgspec.structs import replace
 from pydantic import SecretStr
-from tests.virtual import FakeTransport, now, play
 
 from eyas import vocab
 from eyas.config import RunConfig
 from eyas.engine import admit, session
 from eyas.engine.admit import Candidate, Pool
+from eyas.engine.attempt import Here
 from eyas.engine.inputs import Inputs, Tokenizer, backend_of, list_endpoints
 from eyas.engine.pace import Pace
 from eyas.engine.run import Engine
@@ -36,8 +32,11 @@ from eyas.families import by_name
 from eyas.ledger import nano_dollars
 from eyas.plan import routes
 from eyas.providers.choose import allowed
+from eyas.rehearse.light import NoLog
 from eyas.sim import World as Market
 from eyas.sim import load
+from eyas.sim.clock import now, play
+from eyas.sim.played import PlayedTransport
 from eyas.sim.text import lengths
 from eyas.state import State
 from eyas.types import Prompt, StopReason, Verdict, Work
@@ -45,21 +44,6 @@ from eyas.types import Prompt, StopReason, Verdict, Work
 FAMILY = by_name("kimi-k2.5")
 PROMPT = 200
 MOST_SESSIONS = 50
-
-
-class NoLog:
-    """A journal that is durable at once and keeps nothing: only the engine's decisions are measured here."""
-
-    def write(self, event, payload=None):
-        return self.flush()
-
-    def draft(self, attempt, part, text):
-        return self.flush()
-
-    def flush(self):
-        done = asyncio.get_running_loop().create_future()
-        done.set_result(None)
-        return done
 
 
 def config_of(args, mode, quota=None):
@@ -77,13 +61,15 @@ async def run(config, scenario, kimi, args, seed):
     """A run; where every provider was set aside it is run again, as its user would. Gives the state, the market and (virtual seconds, settled) now and then."""
     market = Market(scenario, seed, kimi.vocab, now, lambda *_: PROMPT)
     backend = backend_of(config, SecretStr("sk-bench"))
-    offer = await list_endpoints(config, backend, FakeTransport(market.handle))
+    offer = await list_endpoints(config, backend, PlayedTransport(market.handle))
     barred = [verdict.endpoint for verdict in offer.verdicts if not verdict.use]
     served = Served(routes(config, allowed(offer.verdicts), barred))
     prompts = tuple(Prompt(f"{i:016x}", "A", ({"role": "user", "content": f"say {i}"},)) for i in range(args.prompts))
     counts = {("A", prompt.id): PROMPT for prompt in prompts}
     parts = session.Parts(config, backend, Tokenizer(FAMILY, kimi), Inputs(prompts, counts, (), 0), offer)
-    books = session._books(parts, served, World(FakeTransport(market.handle), NoLog(), now, now), State())
+    transport = PlayedTransport(market.handle)
+    books = session.books_of(parts, served, World(transport, NoLog(), now, now), State())
+    reader = Here(transport, backend, books.setting.deadlines, now)
     cap = nano_dollars(config.budget.usd)
     books.state.apply(
         SessionOpened(
@@ -97,7 +83,7 @@ async def run(config, scenario, kimi, args, seed):
     began, curve, reason = now(), [], StopReason.OWED
     for _ in range(MOST_SESSIONS):
         books.pace = Pace(config.limits.in_flight)
-        engine = Engine(books, session.admission_of(books))
+        engine = Engine(books, session.admission_of(books), reader)
         engine.on_tick = lambda e: curve.append((now() - began, books.state.money.settled, len(e.flights)))
         reason = await engine.run()
         if reason is not StopReason.OWED:

@@ -32,6 +32,7 @@ usd = {usd}
 [limits]
 in_flight = {in_flight}
 draft_seconds = {draft_seconds}
+processes = {processes}
 [[datasets]]
 name = "B3"
 source = "prompts.jsonl"
@@ -78,7 +79,7 @@ def write_run(folder: Path, sim: Sim, tokenizer: Path, prompts: int, **limits: o
     """prompts.jsonl and RUN.toml of a run over so many different prompts."""
     lines = (json.dumps({"prompt": f"Question {n}: what is {n} + {n}?"}) + "\n" for n in range(prompts))
     (folder / "prompts.jsonl").write_text("".join(lines), encoding="utf-8")
-    values = {"max_tokens": 1024, "usd": 100.0, "in_flight": 100, "draft_seconds": 3.0, **limits}
+    values = {"max_tokens": 1024, "usd": 100.0, "in_flight": 100, "draft_seconds": 3.0, "processes": 1, **limits}
     text = RUN_TOML.format(url=sim.url, tokenizer=tokenizer, **values)
     (folder / "RUN.toml").write_text(text, encoding="utf-8")
 

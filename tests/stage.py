@@ -20,6 +20,7 @@ from eyas.config import RunConfig
 from eyas.engine import session
 from eyas.engine.inputs import Inputs, Offer, Tokenizer, backend_of, list_endpoints
 from eyas.engine.lookup import Lookups
+from eyas.engine.remote import here
 from eyas.engine.run import Engine
 from eyas.engine.served import Served
 from eyas.engine.settle import Books, World
@@ -169,7 +170,7 @@ class Stage:
         barred = [each.endpoint for each in offer.verdicts if not each.use]
         served = Served(routes(parts.config, allowed(offer.verdicts), barred))
         self.transport = FakeTransport(handle, self.log)
-        return session._books(parts, served, World(self.transport, self.log, now, now, turnkit.at_once), self.state)
+        return session.books_of(parts, served, World(self.transport, self.log, now, now, turnkit.at_once), self.state)
 
     async def run(self, handle: v.Handler, act: Callable[[Stage], Any] | None = None) -> StopReason:
         """One whole session against that handler; `act` runs beside it."""
@@ -185,7 +186,7 @@ class Stage:
         self.seen["left open by a kill"] += len(left)
         self.seen["kept from drafts"] += sum(attempt.answered for attempt in left)
         self._owes(parts, books)
-        self.engine = Engine(books, session.admission_of(books), self.answers.append)
+        self.engine = Engine(books, session.admission_of(books), here(books), self.answers.append)
         beside = asyncio.ensure_future(act(self) if act else asyncio.sleep(0))
         try:
             return await self.engine.run()

@@ -98,3 +98,13 @@ def test_forecasts_stay_within_what_can_be(finished: list[int], flying: list[int
     assert residuals.coming(flying) >= sum(flying)
     assert residuals.coming([]) == 0
     assert 0 < residuals.fresh <= 4096 * 1.001
+
+
+@given(st.lists(st.integers(0, MOST + 9), max_size=60), st.lists(st.integers(0, MOST + 9), max_size=60))
+def test_all_that_flies_is_the_sum_of_each(ended: list[int], flying: list[int]) -> None:
+    """Counted by bins, what all answers in flight will bring is what each of them will."""
+    residuals = seen(ended).residuals(flying)
+    total = residuals.all_flying()
+    assert total.left + sum(flying) == pytest.approx(residuals.coming(flying))
+    assert total.variance == pytest.approx(sum(map(residuals.spread, flying)))
+    assert total.doubt == pytest.approx(sum(map(residuals.doubt, flying)))

@@ -117,8 +117,10 @@ async def trap() -> AsyncGenerator[tuple[str, list[str]]]:
     came: list[str] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        came.append((await reader.read(4096)).decode(errors="replace"))
-        writer.close()
+        try:
+            came.append((await reader.read(4096)).decode(errors="replace"))
+        finally:
+            writer.close()
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from eyas.events import AnyEvent
@@ -35,6 +35,10 @@ class MemoryStore:
     def events(self, after: int = 0) -> list[tuple[int, AnyEvent]]:
         """The events after that number, with their numbers."""
         return list(enumerate(self._log.events[after:], after + 1))
+
+    def checkpoint(self) -> Iterator[bytes]:
+        """There is none."""
+        return iter(())
 
     def payload(self, seq: int) -> bytes:
         """The text of an event."""

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
-import selectors
 from collections import Counter
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
-from typing import Any, TypeVar
-from urllib.parse import urlsplit
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from typing import Any
 
 import msgspec
 
-from eyas.errors import BrokenError, NotSentError, StorageError
+from eyas.errors import NotSentError, StorageError
 from eyas.events import (
     AnyEvent,
     Corrected,
@@ -28,110 +25,28 @@ from eyas.events import (
 from eyas.journal import Payload
 from eyas.ledger import Money
 from eyas.sim import Action, Reply
+from eyas.sim.clock import VirtualLoop, now, play
+from eyas.sim.played import Handler, PlayedTransport
 from eyas.state import State
-from eyas.transport import Deadlines, Request, Response
+from eyas.transport import Request
 from eyas.types import DraftText, Finish, Prompt, Verdict, Work
 
-T = TypeVar("T")
-Handler = Callable[[str, str, Mapping[str, str], bytes], Reply]
+__all__ = ["Handler", "VirtualLoop", "now", "play"]
 COMMIT = 0.002
 """Virtual seconds that the journal takes for a commit."""
-GRAIN = 0.03
-"""Virtual seconds by which a piece may come early: waiting for each one would cost more than all else."""
 
 
-class _Idle(selectors.DefaultSelector):
-    """Where a real loop would sleep, the clock jumps."""
-
-    now = 0.0
-
-    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        """What is ready; nothing ever is but the loop's own pipe."""
-        if timeout is None:
-            raise RuntimeError("deadlock: the run waits for something that will never happen")
-        self.now += max(timeout, 0.0)
-        return super().select(0)
-
-
-class VirtualLoop(asyncio.SelectorEventLoop):
-    """An event loop whose time passes only when nothing else is to do."""
-
-    def __init__(self) -> None:
-        self._idle = _Idle()
-        super().__init__(self._idle)
-
-    def time(self) -> float:
-        """Virtual seconds."""
-        return self._idle.now + 1_000.0
-
-
-def play(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Run a coroutine to its end in virtual time."""
-    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
-        return runner.run(main())
-
-
-def now() -> float:
-    """Virtual seconds of the running loop."""
-    return asyncio.get_running_loop().time()
-
-
-class PlayedResponse:
-    """Status, headers, and steps played at their times."""
-
-    def __init__(self, reply: Reply, silence: float) -> None:
-        self.status = reply.status
-        self.headers = {name.lower(): value for name, value in reply.headers.items()}
-        self._silence = silence
-        self._reply: Reply | None = reply
-        self._until = float("inf")
-
-    async def read(self, sink: Callable[[bytes], None]) -> None:
-        """Play the body at its times."""
-        reply = self._reply
-        assert reply is not None
-        ahead = 0.0
-        for delay, step in reply.steps:
-            silent = step is Action.HANG or delay > self._silence
-            ahead += self._silence if silent else delay
-            wait = min(ahead, self._until - now())
-            if wait > GRAIN or (wait > 0 and isinstance(step, Action)):
-                await asyncio.sleep(wait)
-                ahead = 0.0
-            if now() >= self._until:
-                return
-            if silent:
-                raise BrokenError("silence")
-            if isinstance(step, Action):
-                self._reply = None
-                reply.delivered()
-                if step is Action.RESET:
-                    raise BrokenError("reset")
-                return
-            sink(step)
-
-    def enough(self, seconds: float) -> None:
-        """The reader needs no more: the body ends by then."""
-        self._until = min(self._until, now() + seconds)
-
-    def leave(self) -> None:
-        """The client goes away."""
-        if self._reply is not None:
-            self._reply.cancelled()
-
-
-class FakeTransport:
+class FakeTransport(PlayedTransport):
     """Plays what a handler (a simulated world, or a script) answers; keeps what was sent and when."""
 
     def __init__(self, handle: Handler, log: MemoryLog | None = None) -> None:
-        self.handle = handle
+        super().__init__(handle)
         self.log = log
         self.sent: list[tuple[float, bytes]] = []
-        self.open_now = self.peak = self.gets = 0
+        self.gets = 0
 
-    @contextlib.asynccontextmanager
-    async def open(self, request: Request, deadlines: Deadlines) -> AsyncGenerator[Response]:
-        """Send: a body leaves only when the journal holds it."""
+    async def sending(self, request: Request) -> None:
+        """A body leaves only when the journal holds it."""
         chat = request.method == "POST"
         if self.log is not None and self.log.dead:
             await asyncio.get_running_loop().create_future()  # a killed process sends nothing
@@ -139,30 +54,6 @@ class FakeTransport:
             assert self.log is None or request.body in self.log.bodies, "sent before its intent was durable"
             self.sent.append((now(), request.body))
         self.gets += not chat
-        url = urlsplit(request.url)
-        target = url.path + (f"?{url.query}" if url.query else "")
-        self.open_now += chat
-        self.peak = max(self.peak, self.open_now)
-        try:
-            headers = {name.lower(): value for name, value in request.headers.items()}
-            reply = self.handle(request.method, target, headers, request.body)
-            async with self._playing(reply, deadlines) as response:
-                yield response
-        finally:
-            self.open_now -= chat
-
-    @contextlib.asynccontextmanager
-    async def _playing(self, reply: Reply, deadlines: Deadlines) -> AsyncGenerator[Response]:
-        response = PlayedResponse(reply, deadlines.silence)
-        try:
-            await asyncio.sleep(reply.wait)
-            if not reply.status:
-                response._reply = None
-                reply.delivered()
-                raise BrokenError("reset before the headers")
-            yield response
-        finally:
-            response.leave()
 
 
 class Watch:

@@ -1,7 +1,6 @@
-"""One HTTP/1.1 connection: asyncio.Protocol and httptools (llhttp).
+"""One HTTP/1.1 connection: a channel and httptools (llhttp).
 
-Bytes go from the socket through the parser to the reader's sink with no task woken between: at 2000 streams of 8 pieces a
-second that halves the client's CPU a piece against aiohttp (bench/in_flight.py).
+Bytes go from the socket through the parser to the reader's sink with no task woken between, all pieces of a turn at once.
 """
 
 from __future__ import annotations
@@ -9,16 +8,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import cast
 
 import httptools
 
+from eyas.channel import Channel
 from eyas.errors import BrokenError
 
 MOST_BODY = 256 * 1024 * 1024
 """A response body above this many bytes is cut off as garbage."""
 MOST_ERROR = 1024 * 1024
 """The same for a response with a status other than 200: its body is kept whole until it is read."""
+FIRST = 1024
+"""Bytes of a body that are read as soon as they come, so that its first token has its time; a stream's further ones may wait."""
 MOST_HEAD = 1024 * 1024
 """The same for what comes before a body."""
 
@@ -65,16 +66,17 @@ class Veil:
         return data.endswith(self._secret[:length])
 
 
-class Connection(asyncio.Protocol):
+class Connection:
     """One connection, one response at a time."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, channel: Channel) -> None:
         self._loop = loop
-        self._transport: asyncio.Transport | None = None
+        self._channel = channel
         self.closed = False
         self.idle_since = 0.0
         self._begin(Deadlines())
         self.done.set_result(None)
+        channel.start(self)
 
     def _begin(self, deadlines: Deadlines, secret: bytes = b"") -> None:
         self.deadlines = deadlines
@@ -88,41 +90,61 @@ class Connection(asyncio.Protocol):
         self.size = self.head_size = 0
         self.sink: Sink | None = None
         self.early: list[bytes] = []
-        self.parser = httptools.HttpResponseParser(self)
+        self._came: list[bytes] = []
+        self._whole = False
+        self.on_body = self._came.append  # no frame of ours for each piece
+        self.parser: httptools.HttpResponseParser | None = httptools.HttpResponseParser(self)
 
     def send(self, message: bytes, deadlines: Deadlines, secret: bytes = b"") -> None:
         """Write one request; its answer comes without the secret."""
         self._begin(deadlines, secret)
-        if self._transport is not None:
-            self._transport.write(message)
+        if self.closed:
+            self.fail("the connection was closed before the request")
+        else:
+            self._channel.hurry()
+            self._channel.write(message)
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """The socket is open."""
-        self._transport = cast("asyncio.Transport", transport)
+    def look(self) -> None:
+        """See whether the other side has closed it meanwhile."""
+        self._channel.read()
 
-    def data_received(self, data: bytes) -> None:
+    def data_received(self, data: memoryview) -> None:
         """Bytes came; httptools calls the on_ methods."""
+        if self.done.done():  # nobody has asked for it
+            self.close()
+            return
         self.last = self._loop.time()
         if not self.head.done():
             self.head_size += len(data)
             if self.head_size > MOST_HEAD:
                 self.fail(f"the response headers passed {MOST_HEAD} bytes")
                 return
-        try:
-            self.parser.feed_data(data)
-        except httptools.HttpParserError as error:
-            self.fail(f"not HTTP: {type(error).__name__}")
-        except httptools.HttpParserUpgrade:
-            self.fail("the server wants another protocol")
+        why = self._parse(data)
+        self._pass_on()
+        if why or self.size > (MOST_BODY if self.status == 200 else MOST_ERROR):
+            self.fail(why or f"the body passed {MOST_BODY if self.status == 200 else MOST_ERROR} bytes")
+        elif self._whole:
+            self.finish()
 
-    def connection_lost(self, exc: Exception | None) -> None:
+    def _parse(self, data: memoryview) -> str:
+        """Why it is no HTTP; empty if it is."""
+        try:
+            if self.parser is not None:
+                self.parser.feed_data(data)
+        except httptools.HttpParserError as error:
+            return f"not HTTP: {type(error).__name__}"
+        except httptools.HttpParserUpgrade:
+            return "the server wants another protocol"
+        return ""
+
+    def connection_lost(self, error: Exception | None) -> None:
         """The socket is closed: the end of a body without a length, or a break."""
         self.closed = True
         framed = "content-length" in self.headers or "chunked" in self.headers.get("transfer-encoding", "").lower()
-        if exc is None and self.head.done() and not framed:
+        if error is None and self.head.done() and not framed:
             self.finish()
         else:
-            self.fail(words(exc) if exc is not None else "the connection was closed before the response ended")
+            self.fail(words(error) if error is not None else "the connection was closed before the response ended")
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """One header field."""
@@ -131,18 +153,19 @@ class Connection(asyncio.Protocol):
 
     def on_headers_complete(self) -> None:
         """The headers are whole; an informational response is waited out."""
-        self.status = self.parser.get_status_code()
+        self.status = self.parser.get_status_code() if self.parser is not None else 0
         if self.status >= 200 and not self.head.done():
             self.head.set_result(None)
 
-    def on_body(self, body: bytes) -> None:
-        """A stretch of the body."""
-        self.size += len(body)
-        most = MOST_BODY if self.status == 200 else MOST_ERROR
-        if self.size > most:
-            self.fail(f"the body passed {most} bytes")
-        else:
-            self._pass(self.veil.take(body))
+    def _pass_on(self) -> None:
+        """Give what came in this turn to the reader, in one piece and without the secret."""
+        if self._came:
+            came = self._came[0] if len(self._came) == 1 else b"".join(self._came)
+            self._came.clear()
+            self.size += len(came)
+            if self.size > FIRST:
+                self._channel.calm()
+            self._pass(self.veil.take(came))
 
     def _pass(self, data: bytes) -> None:
         if data and self.sink is not None:
@@ -155,8 +178,8 @@ class Connection(asyncio.Protocol):
         if self.status < 200:
             self.headers = {}
             return
-        self.closed = self.closed or not self.parser.should_keep_alive()
-        self.finish()
+        self.closed = self.closed or self.parser is None or not self.parser.should_keep_alive()
+        self._whole = True
 
     def finish(self) -> None:
         """The body ended."""
@@ -193,6 +216,10 @@ class Connection(asyncio.Protocol):
         if self.done.done():
             return
         if now - self.last - lag > self.deadlines.silence:
+            self._channel.read()  # what came may still wait for its turn
+        if self.done.done():
+            return
+        if now - self.last - lag > self.deadlines.silence:
             self.fail(f"silent for {self.deadlines.silence:g} s")
         elif now - self.sent - lag > self.deadlines.total:
             self.fail(f"not done after {self.deadlines.total:g} s")
@@ -200,8 +227,8 @@ class Connection(asyncio.Protocol):
     def close(self) -> None:
         """Close at once."""
         self.closed = True
-        if self._transport is not None:
-            self._transport.abort()
+        self.parser = None  # it names this connection, and this names it
+        self._channel.close()
 
 
 def words(error: BaseException) -> str:

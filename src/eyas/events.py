@@ -158,6 +158,12 @@ class Learned(Event, frozen=True, tag="learned"):
     habits: dict[str, dict[str, Any]]
 
 
+class Tuned(Event, frozen=True, tag="tuned"):
+    """The user changed the running session (`eyas tune`), as sentences say; the next session begins from RUN.toml again."""
+
+    changes: tuple[str, ...]
+
+
 class Alarm(Event, frozen=True, tag="alarm"):
     """Something that must not happen did, as a sentence: a bill above its reservation, answers that disagree with counts."""
 
@@ -181,4 +187,5 @@ AnyEvent = (
     | Labelled
     | Learned
     | Alarm
+    | Tuned
 )

@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
+from typing import NamedTuple
 
 FIRST_EDGE = 16
 BINS = 90
@@ -43,14 +44,14 @@ class Lengths:
         self._deaths = [0] * (len(self._edges) - 1)
         self._exposed = [0] * (len(self._edges) - 1)
 
-    def add(self, tokens: int) -> None:
-        """An answer ended at that many tokens; one that reached `most` was cut there, and counts as censored."""
+    def add(self, tokens: int, answers: int = 1) -> None:
+        """So many answers ended at that many tokens; one that reached `most` was cut there, and counts as censored."""
         index = self.bin(tokens)
         if tokens < self.most:
-            self._deaths[index] += 1
-        self._exposed[index] += 1
-        self.finished += 1
-        self.total += tokens
+            self._deaths[index] += answers
+        self._exposed[index] += answers
+        self.finished += answers
+        self.total += answers * tokens
 
     def bin(self, tokens: float) -> int:
         """Index of the bin that holds a length."""
@@ -61,9 +62,8 @@ class Lengths:
 
         Where fewer than 5 answers reached a bin nothing is known of it: the tail is taken to run to `most`.
         """
-        exposed = list(self._exposed)
-        for tokens in in_flight:
-            exposed[self.bin(tokens)] += 1
+        flying = self._counts(in_flight)
+        exposed = [ended + flies for ended, flies in zip(self._exposed, flying, strict=True)]
         at_risk = list(accumulate(reversed(exposed)))[::-1]
         means, squares = [0.0] * (len(self._deaths) + 1), [0.0] * (len(self._deaths) + 1)
         widths = [high - low for low, high in pairwise(self._edges)]
@@ -74,20 +74,59 @@ class Lengths:
             means[index] = hazard * width / 2 + (1 - hazard) * (width + mean)
             squares[index] = hazard * width**2 / 3 + (1 - hazard) * (width**2 + 2 * width * mean + square)
         beyond = list(accumulate(reversed(self._deaths)))[::-1]
-        return Residuals(self, means, squares, beyond)
+        return Residuals(self, means, squares, beyond, flying)
+
+    def longer(self, in_flight: Iterable[int] = ()) -> tuple[list[float], list[float]]:
+        """Bin edges in tokens, and the share of answers that is longer than each: 1 at the first, 0 at the last.
+
+        Where fewer than 5 answers reached a bin, lengths fall off there as they do over the longest quarter: exponentially.
+        """
+        exposed = [ended + flies for ended, flies in zip(self._exposed, self._counts(in_flight), strict=True)]
+        at_risk = [*accumulate(reversed(exposed))][::-1]
+        widths = [high - low for low, high in pairwise(self._edges)]
+        last = max((index for index, deaths in enumerate(self._deaths) if deaths), default=0)
+        first = next((index for index, risk in enumerate(at_risk) if 4 * risk <= at_risk[0]), last)
+        longest = range(min(first, last), len(widths))
+        deaths = sum(self._deaths[index] for index in longest)
+        lived = sum(widths[index] * (at_risk[index] - exposed[index] / 2) for index in longest)
+        excess = lived / deaths if deaths else math.inf
+        shares = [1.0]
+        for index, width in enumerate(widths):
+            known = at_risk[index] >= FEWEST_AT_RISK
+            stays = 1 - self._deaths[index] / at_risk[index] if known else math.exp(-width / max(excess, 1.0))
+            shares.append(shares[-1] * stays)
+        return self._edges, [*shares[:-1], 0.0]
+
+    def _counts(self, in_flight: Iterable[int]) -> list[int]:
+        """How many stand in each bin: thousands are counted anew a few times a second."""
+        counts, last, bins = [0] * (len(self._deaths) + 2), len(self._deaths), self._edges
+        for tokens in in_flight:
+            counts[bisect.bisect_right(bins, tokens)] += 1
+        counts[1] += counts[0]
+        counts[last] += counts[last + 1]
+        return counts[1 : last + 1]
+
+
+class Foreseen(NamedTuple):
+    """Expected tokens still to come, their variance, and the standard error of what is expected."""
+
+    left: float
+    variance: float
+    doubt: float
 
 
 @dataclass(frozen=True, slots=True)
 class Residuals:
     """What is still to come of one dataset's answers: by bin its mean in tokens, and the mean of its square.
 
-    `beyond`: answers that are known to have ended in that bin or a later one.
+    `beyond`: answers that are known to have ended in that bin or a later one; `flying`: those in flight that stand in it.
     """
 
     lengths: Lengths
     means: list[float]
     squares: list[float]
     beyond: list[int]
+    flying: list[int]
 
     @property
     def fresh(self) -> float:
@@ -100,12 +139,26 @@ class Residuals:
 
     def spread(self, tokens: int) -> float:
         """Variance of the tokens to come of an answer that has `tokens` so far."""
-        index = self.lengths.bin(tokens)
-        return max(0.0, self.squares[index] - self.means[index] ** 2)
+        return self._spread(self.lengths.bin(tokens))
 
     def doubt(self, tokens: int) -> float:
         """Standard error of `left`: what is not known of the mean itself, which all answers in flight share."""
-        return math.sqrt(self.spread(tokens) / max(1, self.beyond[self.lengths.bin(tokens)]))
+        return self._doubt(self.lengths.bin(tokens))
+
+    def _spread(self, index: int) -> float:
+        return max(0.0, self.squares[index] - self.means[index] ** 2)
+
+    def _doubt(self, index: int) -> float:
+        return math.sqrt(self._spread(index) / max(1, self.beyond[index]))
+
+    def all_flying(self) -> Foreseen:
+        """What is still to come of all answers in flight together."""
+        bins = [(index, count) for index, count in enumerate(self.flying) if count]
+        return Foreseen(
+            left=sum(count * self.means[index] for index, count in bins),
+            variance=sum(count * self._spread(index) for index, count in bins),
+            doubt=sum(count * self._doubt(index) for index, count in bins),
+        )
 
     @property
     def caution(self) -> float:

@@ -62,6 +62,14 @@ def _take(handle: int) -> bool:
     return False
 
 
+def owner(folder: Path) -> int | None:
+    """The process that took the run directory last, by its own id; None where none ever did."""
+    try:
+        return int((folder / "lock").read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return None
+
+
 def is_locked(folder: Path) -> bool:
     """Whether a living process holds the run directory."""
     try:

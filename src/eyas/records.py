@@ -9,8 +9,8 @@ from typing import Protocol
 import msgspec
 
 from eyas.errors import EyasError, UsageError
-from eyas.events import Forgotten, Intent, PromptAdded, Settled, TurnAdded, TurnRefused
-from eyas.journal import Store
+from eyas.journal import Index, Store
+from eyas.journal.checkpoint import load, unwatched
 from eyas.state import Attempt, State, wanted
 from eyas.state.turns import before
 from eyas.types import Completion, Prompt, Record, Usage, Verdict, Work
@@ -96,13 +96,10 @@ class Run:
         """
         self.folder = folder
         self.store = store or Store(folder)
-        self.state = State()
-        self._last = 0
-        self._prompts: dict[tuple[str, str], int] = {}
-        self._turns: dict[Work, int] = {}
-        self._asked: dict[int, int] = {}
-        self._bodies: dict[int, int] = {}
-        self._answers: dict[int, int] = {}
+        self.kept = load(self.store)
+        self.state = self.kept.state if self.kept else State()
+        self.index = self.kept.index if self.kept else Index()
+        self._last = self.kept.seq if self.kept else 0
         try:
             self.refresh()
         except EyasError:
@@ -111,22 +108,11 @@ class Run:
 
     def refresh(self) -> None:
         """Take in what was written since."""
-        for seq, event in self.store.events(self._last):
-            self._last = seq
-            self.state.apply(event)
-            if isinstance(event, Settled):
-                self._answers[event.attempt] = seq
-            elif isinstance(event, Intent):
-                self._bodies[event.attempt] = seq
-                if event.work.turn:
-                    self._asked[event.attempt] = self._turns.get(event.work, 0)
-            elif isinstance(event, PromptAdded):
-                self._prompts[event.dataset, event.prompt_id] = seq
-            elif isinstance(event, TurnAdded | TurnRefused):
-                self._turns[event.work] = seq
-            elif isinstance(event, Forgotten):
-                for name in event.prompts:
-                    self._prompts.pop(name, None)
+        with unwatched():
+            for seq, event in self.store.events(self._last):
+                self._last = seq
+                self.state.apply(event)
+                self.index.note(seq, event)
 
     def prompt(self, dataset: str, prompt_id: str) -> Prompt:
         """A prompt as its conversation begins.
@@ -134,8 +120,8 @@ class Run:
         Raises:
             UsageError: the run has no such prompt.
         """
-        seq = self._prompts.get((dataset, prompt_id))
-        if seq is None:
+        seq = self.index.prompt(dataset, prompt_id)
+        if not seq:
             raise UsageError(
                 f"the run has no prompt {dataset}/{prompt_id}: see the ids in an export or in `eyas status`"
             )
@@ -147,8 +133,8 @@ class Run:
 
     def noted(self, work: Work) -> Prompt | None:
         """The prompt of a later turn as it was noted behind the answer that stands before it; None if it was not."""
-        answer, seq = self.state.works[before(work)].answer, self._turns.get(work, 0)
-        return _decode_prompt(self.store.payload(seq)) if answer and seq > self._answers[answer] else None
+        answer, seq = self.state.works[before(work)].answer, self.index.turns.get(work, 0)
+        return _decode_prompt(self.store.payload(seq)) if answer and seq > self.index.answers[answer] else None
 
     def question(self, work: Work) -> Prompt:
         """What the answer of a work replies to; of a work without one, what was noted last of it.
@@ -159,16 +145,16 @@ class Run:
         known = self.state.works.get(work)
         if known is not None and known.answer is not None:
             return self.asked(self.state.attempt(known.answer))
-        seq = self._turns.get(work)
+        seq = self.index.turns.get(work)
         return self.prompt(work.dataset, work.prompt_id) if seq is None else _decode_prompt(self.store.payload(seq))
 
     def body(self, attempt: Attempt) -> bytes:
         """The exact request body of an attempt."""
-        return self.store.payload(self._bodies[attempt.id])
+        return self.store.payload(self.index.bodies[attempt.id])
 
     def completion(self, attempt: Attempt) -> Completion:
         """The answer of an answered attempt, with counts that became known later."""
-        answer = msgspec.json.decode(self.store.payload(self._answers[attempt.id]), type=Completion)
+        answer = msgspec.json.decode(self.store.payload(self.index.answers[attempt.id]), type=Completion)
         return completed(answer, attempt)
 
     def record(self, work: Work) -> Record | None:
@@ -202,7 +188,7 @@ class Run:
                 run=run,
                 work=work,
                 prompt=self._asked_seq(attempt),
-                answer=self._answers[attempt.id],
+                answer=self.index.answers[attempt.id],
                 attempt=attempt.id,
                 tag=attempt.tag,
                 cost=attempt.cost,
@@ -215,13 +201,14 @@ class Run:
 
     def records_without_label(self) -> list[Record]:
         """Paid answers that no label was given to before their process ended."""
-        answers = ((work, known.answer) for work, known in self.state.works.items())
-        missing = sorted(work for work, answer in answers if answer is not None and answer not in self.state.labels)
+        state = self.state
+        attempts = (state.attempts[number] for number in set(state.attempts) - state.labels.keys())
+        missing = sorted(each.work for each in attempts if each.answered and state.works[each.work].answer == each.id)
         return [record for work in missing if (record := self.record(work)) is not None]
 
     def attempts(self, work: Work) -> list[Attempt]:
         """All attempts at a work, oldest first."""
-        return [attempt for attempt in self.state.attempts.values() if attempt.work == work]
+        return self.state.attempts_at(work)
 
     def find(self, key: str) -> Work:
         """The work that a key or the start of one names: DATASET/PROMPTID16[/tTURN[/sSAMPLE]].
@@ -242,7 +229,7 @@ class Run:
         """The work of that key that the run wants and has not begun; of a prompt's key its first one."""
         dataset, _, rest = key.partition("/")
         first = Work(dataset, rest.partition("/")[0])
-        if (dataset, first.prompt_id) not in self._prompts:
+        if not self.index.prompt(dataset, first.prompt_id):
             return set()
         works = {work.key: work for work in wanted(dataset, self.state.datasets[dataset], first.prompt_id)}
         works[first.primary] = first
@@ -250,7 +237,8 @@ class Run:
 
     def _asked_seq(self, attempt: Attempt) -> int:
         """The event that holds the prompt of an attempt."""
-        return self._asked.get(attempt.id) or self._prompts[attempt.work.dataset, attempt.work.prompt_id]
+        work = attempt.work
+        return self.index.asked.get(attempt.id) or self.index.prompts[work.dataset][work.prompt_id]
 
     def close(self) -> None:
         """Close the journal."""

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import msgspec
+
 from eyas.events import Settled
 from eyas.ledger import Quota
-from eyas.types import FailureKind, Verdict, Work
+from eyas.types import FailureKind, Prices, Verdict, Work
 
 ANSWERED = (Verdict.DONE, Verdict.PARTIAL)
 MOST_LOST = 3
 """Attempts at one work whose outcome did not come: after them it has failed, and only `eyas retry` asks again."""
 
 
-@dataclass(slots=True)
-class Attempt:
+class Attempt(msgspec.Struct, array_like=True):
     """One purchase. `cost` is None while it is in flight or unknown; `settled` tells the two apart.
 
     `dropped`: it brought an answer, but another one stands for its work, or its prompt was forgotten.
@@ -50,8 +51,7 @@ class Attempt:
         return self.settled is not None and self.settled.verdict in ANSWERED and not self.dropped
 
 
-@dataclass(slots=True)
-class WorkState:
+class WorkState(msgspec.Struct, array_like=True):
     """One work: its last verdict (None: never ended) and the attempt that answered it.
 
     A work that the user has asked again is owed and keeps its answer until a better one comes; only `tokens` are 0
@@ -115,7 +115,12 @@ def better(new: Settled, old: Settled, *, usable: bool) -> bool:
 
 @dataclass(slots=True)
 class ProviderState:
-    """What the endpoint asked under one tag did."""
+    """What the endpoint asked under one tag did.
+
+    `prices` are those of its last request. `judged` counts answers with a label, and attempts that cost something for
+    nothing; `unjudged` is what answers cost (nano-dollars, part of `cost`) that have no label yet; `listed` is what those with a
+    strict label cost by the prices, on our own counts of their prompts.
+    """
 
     name: str = ""
     answers: int = 0
@@ -123,6 +128,10 @@ class ProviderState:
     cost: int = 0
     seconds: float = 0.0
     failures: dict[FailureKind, int] = field(default_factory=dict[FailureKind, int])
+    prices: Prices | None = None
+    judged: int = 0
+    unjudged: int = 0
+    listed: int = 0
 
 
 def stand(

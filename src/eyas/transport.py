@@ -19,6 +19,7 @@ from types import TracebackType
 from typing import NamedTuple, Protocol, Self
 from urllib.parse import urlsplit
 
+from eyas.channel import Channel, Turns
 from eyas.connection import Connection, Deadlines, Sink, words
 from eyas.errors import BrokenError, NotSentError
 
@@ -91,6 +92,7 @@ class HttpTransport:
         self._idle: dict[tuple[bool, str, int], list[Connection]] = {}
         self._busy: set[Connection] = set()
         self._names: dict[str, tuple[float, list[str]]] = {}
+        self._turns: Turns | None = None
         self._tls = ssl.create_default_context()
         self._timer: asyncio.TimerHandle | None = None
         self._due = 0.0
@@ -106,6 +108,10 @@ class HttpTransport:
             self._timer.cancel()
         for connection in (*self._busy, *(each for group in self._idle.values() for each in group)):
             connection.close()
+        self._idle.clear()
+        if self._turns is not None:
+            self._turns.close()
+            self._turns = None
 
     @contextlib.asynccontextmanager
     async def open(self, request: Request, deadlines: Deadlines) -> AsyncGenerator[Response]:
@@ -135,6 +141,7 @@ class HttpTransport:
         oldest = asyncio.get_running_loop().time() - IDLE
         while group:
             connection = group.pop()
+            connection.look()
             if not connection.closed and connection.idle_since > oldest:
                 return connection
             connection.close()
@@ -142,19 +149,18 @@ class HttpTransport:
 
     async def _connect(self, address: Address, deadlines: Deadlines) -> Connection:
         loop = asyncio.get_running_loop()
-        tls, name = (self._tls, address.host) if address.tls else (None, None)
+        turns = self._turns = self._turns or Turns(loop)
+        tls = self._tls if address.tls else None
         failure: Exception = OSError("the name has no address")
         try:
             async with asyncio.timeout(deadlines.connect):
                 for ip in await self._resolve(address):
                     try:
-                        _, connection = await loop.create_connection(
-                            lambda: Connection(loop), ip, address.port, ssl=tls, server_hostname=name
-                        )
+                        channel = await Channel.open(turns, ip, address.port, tls, address.host)
                     except OSError as error:
                         failure = error  # the next address may answer
                     else:
-                        return connection
+                        return Connection(loop, channel)
         except (OSError, ValueError) as error:
             failure = error
         raise NotSentError(f"no connection to {address.host}:{address.port}: {words(failure)}")

@@ -103,6 +103,41 @@ decode = msgspec.json.Decoder(Chunk, strict=False).decode
 """A chunk's bytes as a Chunk; fields that are not known are skipped."""
 
 
+class TextDelta(msgspec.Struct, gc=False):
+    """A Delta that adds text and nothing else."""
+
+    content: str | None = None
+    reasoning: str | None = None
+    reasoning_content: str | None = None
+    reasoning_details: msgspec.Raw = msgspec.Raw()
+    tool_calls: None = None
+
+
+class TextChoice(msgspec.Struct, gc=False):
+    """A Choice that is nothing but its delta."""
+
+    delta: TextDelta
+    message: None = None
+    finish_reason: None = None
+    logprobs: None = None
+    error: None = None
+
+
+class TextChunk(msgspec.Struct, gc=False):
+    """A Chunk that only adds text, as nearly all do: those of a stream are decoded many at once, in half the time."""
+
+    choices: tuple[TextChoice]
+    id: str | None = None
+    model: str | None = None
+    provider: str | None = None
+    usage: None = None
+    error: None = None
+
+
+decode_texts = msgspec.json.Decoder(TextChunk).decode_lines
+"""Chunks, one a line; raises a DecodeError if any of them is more than text."""
+
+
 _logprobs = msgspec.json.Decoder(Logprobs | None).decode
 
 

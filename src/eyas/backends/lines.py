@@ -17,6 +17,11 @@ class Lines:
         self._size = 0
         self._skipping = False
 
+    @property
+    def empty(self) -> bool:
+        """Whether the next byte begins a line."""
+        return not self._held and not self._skipping
+
     def feed(self, data: bytes) -> list[bytes]:
         """The lines that end in these bytes, without newline and carriage return."""
         first, *rest = data.split(b"\n")

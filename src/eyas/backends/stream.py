@@ -10,21 +10,16 @@ from typing import Any
 import msgspec
 
 from eyas.backends import errors as wire_errors
-from eyas.backends.chunk import Choice, Detail, Tool, decode, token_bytes, usage_of
+from eyas.backends.chunk import Choice, Chunk, Detail, TextChunk, Tool, decode, token_bytes, usage_of
 from eyas.backends.lines import MOST_HELD, Block, Lines
+from eyas.backends.texts import Call, Text, Texts, texts
 from eyas.types import Billed, Completion, DraftText, Failure, FailureKind, Finish, Outcome, Pieces, ToolCall, Usage
 
+MOST_WAITING = 16 * 1024
+"""Bytes of events that may wait to be decoded together."""
 
-class _Call:
-    """A tool call as far as it has come."""
-
-    __slots__ = ("arguments", "id", "name", "pieces")
-
-    def __init__(self) -> None:
-        self.id = ""
-        self.name = ""
-        self.arguments: list[str] = []
-        self.pieces: list[int] = []
+TAIL = 64
+"""Bytes at the end of what came in which the end of a stream is looked for at once."""
 
 
 class Stream:
@@ -39,27 +34,75 @@ class Stream:
         self.usage: Usage | None = None
         self.error: Any = None
         self.done = False
-        self.tokens = 0
+        self._tokens = 0
+        self._waiting: list[bytes] = []
+        self._size = self._guess = 0
+        self._between = self._plain = True
         self._lines = Lines()
         self._data = Block()
         self._json = Block()
         self._events = 0
         self._garbage = ""
-        self._reasoning: list[str] = []
-        self._content: list[str] = []
-        self._calls: dict[int, _Call] = {}
-        self._drafted = (0, 0, 0)
+        self._reasoning = Text()
+        self._content = Text()
+        self._calls: dict[int, Call] = {}
+        self._drafted = 0
         self._listed: list[bytes] | None = []
 
     def feed(self, data: bytes) -> None:
-        """Take the next bytes, cut anywhere."""
-        for line in self._lines.feed(data):
-            self._line(line)
+        """Take the next bytes, cut anywhere. Whole events of a stream that has begun may wait to be decoded together."""
+        self._waiting.append(data)
+        self._size += len(data)
+        whole = data.endswith(b"\n\n")
+        if (
+            whole
+            and self._between
+            and self._tokens
+            and self._plain
+            and self._size < MOST_WAITING
+            and b"[DONE]" not in data[-TAIL:]
+        ):
+            self._guess += data.count(b"\n") // 2
+        else:
+            self._decode()
+            self._between = whole
+
+    def _decode(self) -> None:
+        """Take what waits."""
+        data = self._waiting[0] if len(self._waiting) == 1 else b"".join(self._waiting)
+        self._waiting.clear()
+        self._size = self._guess = 0
+        self._take_bytes(data)
         if self._lines.overlong or self._data.overlong:
             self._garbage = self._garbage or f"a line or an event of over {MOST_HELD} bytes"
 
+    def _take_bytes(self, data: bytes) -> None:
+        if self._tokens and self._plain and self._lines.empty and not self._data:
+            came = texts(data)
+            if came is not None:
+                self._take_texts(came)
+                return
+            middle = data.find(b"\n\n", len(data) // 2) + 2
+            if 2 < middle < len(data):  # one of them is more than text: find it
+                self._take_bytes(data[:middle])
+                self._take_bytes(data[middle:])
+                return
+        for line in self._lines.feed(data):
+            self._line(line)
+
+    def _take_texts(self, came: Texts) -> None:
+        for text, pieces in ((self._reasoning, came.reasoning), (self._content, came.content)):
+            if pieces:
+                text.add(pieces)
+                self._tokens += len(pieces)
+        self._events += len(came.chunks)
+        if not (self.generation_id and self.provider and self.model):
+            for chunk in came.chunks:
+                self._name(chunk)
+
     def end(self) -> None:
         """No more bytes will come."""
+        self._decode()
         rest = self._lines.end()
         if rest:
             self._line(rest)
@@ -97,15 +140,18 @@ class Stream:
         except (msgspec.DecodeError, UnicodeDecodeError, ArithmeticError) as error:
             self._garbage = self._garbage or f"not a chat completion ({error}): {data[:200]!r}"
             return
-        self.generation_id = self.generation_id or chunk.id or ""
-        self.provider = self.provider or chunk.provider or ""
-        self.model = self.model or chunk.model or ""
+        self._name(chunk)
         if chunk.error is not None:
             self.error = chunk.error
         if chunk.usage is not None:
             self.usage = usage_of(chunk.usage)
         for choice in chunk.choices or ():
             self._choice(choice, whole=whole)
+
+    def _name(self, chunk: Chunk | TextChunk) -> None:
+        self.generation_id = self.generation_id or chunk.id or ""
+        self.provider = self.provider or chunk.provider or ""
+        self.model = self.model or chunk.model or ""
 
     def _choice(self, choice: Choice, *, whole: bool) -> None:
         if choice.error is not None:
@@ -120,63 +166,47 @@ class Stream:
             return
         reasoning = delta.reasoning or delta.reasoning_content or _joined(delta.reasoning_details)
         if reasoning:
-            self._reasoning.append(reasoning)
-            self.tokens += 1
+            self._reasoning.add([reasoning])
+            self._tokens += 1
         if delta.content:
-            self._content.append(delta.content)
-            self.tokens += 1
+            self._content.add([delta.content])
+            self._tokens += 1
         for position, tool in enumerate(delta.tool_calls or ()):
             self._tool(tool, position)
 
     def _list(self, logprobs: msgspec.Raw) -> None:
         """Take a list of logprobs; one that cannot be read makes all of them useless."""
         found = token_bytes(logprobs)
+        self._plain = self._plain and found == []
         if found is None:
             self._listed = None
         elif self._listed is not None:
             self._listed += found
 
     def _tool(self, tool: Tool, position: int) -> None:
-        call = self._calls.setdefault(tool.index if tool.index is not None else position, _Call())
-        call.id = call.id or tool.id or ""
-        if tool.function is None:
-            return
-        call.name = call.name or tool.function.name or ""
-        arguments = tool.function.arguments
-        if arguments is not None and not isinstance(arguments, str):
-            arguments = msgspec.json.encode(arguments).decode()
-        if arguments:
-            call.arguments.append(arguments)
-            call.pieces.append(len(arguments))
-            self.tokens += 1
+        self._plain = False
+        call = self._calls.setdefault(tool.index if tool.index is not None else position, Call())
+        self._tokens += call.take(tool)
+
+    @property
+    def tokens(self) -> int:
+        """Pieces of text that came: exact after a draft and at the end, between them each event that waits counts as one."""
+        return self._tokens + self._guess
 
     @property
     def started(self) -> bool:
         """Whether any text came."""
-        return bool(self._reasoning or self._content or self._calls)
+        return bool(self._tokens or self._calls)
 
     def draft(self) -> DraftText | None:
         """What came since the last draft; None if nothing did."""
-        reasoning, content, calls = self._drafted
-        self._drafted = (
-            len(self._reasoning),
-            len(self._content),
-            sum(len(call.pieces) for call in self._calls.values()),
-        )
-        if self._drafted == (reasoning, content, calls):
+        self._decode()
+        calls, self._drafted = self._drafted, sum(len(call.pieces) for call in self._calls.values())
+        (reasoning, thought), (content, said) = self._reasoning.draft(), self._content.draft()
+        if not thought and not said and calls == self._drafted:
             return None
-        new_reasoning, new_content = self._reasoning[reasoning:], self._content[content:]
-        return DraftText(
-            reasoning="".join(new_reasoning),
-            content="".join(new_content),
-            tool_calls=self._tool_calls(),
-            pieces=Pieces(
-                tuple(map(len, new_reasoning)),
-                tuple(map(len, new_content)),
-                tuple(tuple(call.pieces) for _, call in sorted(self._calls.items())),
-            ),
-            provider=self.provider,
-        )
+        pieces = Pieces(thought, said, self._argument_pieces())
+        return DraftText(reasoning, content, self._tool_calls(), pieces, self.provider)
 
     def outcome(self, broken: str | None = None) -> Outcome:
         """What came of it; `broken` says why the connection did not end cleanly. Call `end` before."""
@@ -186,15 +216,17 @@ class Stream:
         if self.usage is not None and self.usage.completion_tokens == 0 and not self.started:
             return self._fail(FailureKind.EMPTY, Billed.NO, "an answer without a token")
         return Completion(
-            reasoning="".join(self._reasoning),
-            content="".join(self._content),
+            reasoning="".join(self._reasoning.parts),
+            content="".join(self._content.parts),
             tool_calls=self._tool_calls(),
             finish=_finish(self.finish),
             usage=self.usage,
             provider=self.provider,
             model=self.model,
             generation_id=self.generation_id,
-            pieces=self._pieces() if self._events else None,
+            pieces=Pieces(tuple(self._reasoning.lengths), tuple(self._content.lengths), self._argument_pieces())
+            if self._events
+            else None,
             cut=failure,
             token_bytes=tuple(self._listed) if self._listed else None,
             extra=self._extra(),
@@ -235,12 +267,8 @@ class Stream:
     def _tool_calls(self) -> tuple[ToolCall, ...]:
         return tuple(ToolCall(call.id, call.name, "".join(call.arguments)) for _, call in sorted(self._calls.items()))
 
-    def _pieces(self) -> Pieces:
-        return Pieces(
-            tuple(map(len, self._reasoning)),
-            tuple(map(len, self._content)),
-            tuple(tuple(call.pieces) for _, call in sorted(self._calls.items())),
-        )
+    def _argument_pieces(self) -> tuple[tuple[int, ...], ...]:
+        return tuple(tuple(call.pieces) for _, call in sorted(self._calls.items()))
 
     def _extra(self) -> dict[str, Any]:
         extra: dict[str, Any] = {}

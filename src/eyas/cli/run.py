@@ -17,11 +17,13 @@ from eyas.cli import start
 from eyas.cli.say import columns_of, say
 from eyas.config import RunConfig, load
 from eyas.engine.inputs import Inputs
+from eyas.engine.outlook import outlook
 from eyas.engine.planning import holds, opened
 from eyas.engine.run import Engine
 from eyas.engine.scope import Scope
 from eyas.engine.session import Ended, Options, run_config
 from eyas.errors import UsageError
+from eyas.machine import freeze_heap
 from eyas.report import loaded
 from eyas.report.progress import Line, plain, table
 from eyas.report.resume import rest, sentences
@@ -121,8 +123,10 @@ def say_found(scope: Scope, engine: Engine) -> None:
 
 
 def watch_signals(engine: Engine) -> None:
-    """^C and SIGTERM drain; a second one aborts."""
+    """^C and SIGTERM drain; a second one aborts. From here on what is loaded stays."""
+    freeze_heap()
     loop = asyncio.get_running_loop()
+    engine.tuner.say = say
 
     def interrupt() -> None:
         again = engine.books.stopping is StopReason.INTERRUPTED
@@ -195,6 +199,7 @@ def plain_progress() -> Callable[[Engine], None]:
     line = Line(sys.stderr, every=2.0 if sys.stderr.isatty() else 10.0)
 
     def tick(engine: Engine) -> None:
-        line.tick(engine.books.state, len(engine.flights), engine.books.last_error)
+        predict = functools.partial(outlook, engine)
+        line.tick(engine.books.state, len(engine.flights), engine.books.last_error, predict)
 
     return tick

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import resource
-from collections.abc import Coroutine
 from pathlib import Path
-from typing import Any, TypeVar
 
 from pydantic import SecretStr
 
 from eyas.engine.checkup import SPARE_FILES
 from eyas.errors import UsageError
+from eyas.machine import run_loop
 
-T = TypeVar("T")
+__all__ = ["allow_open_files", "key", "run_loop"]
 
 
 def key(key_file: Path | None, *, needed: bool = True) -> SecretStr:
@@ -52,13 +50,3 @@ def allow_open_files(in_flight: int) -> None:
             f"in_flight = {in_flight} needs {in_flight + SPARE_FILES} open files, {soft} are allowed: raise the limit "
             f"(ulimit -Hn as root, or /etc/security/limits.conf), or set [limits] in_flight = {max(1, soft - SPARE_FILES)}"
         )
-
-
-def run_loop(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine on uvloop where there is one."""
-    try:
-        import uvloop  # noqa: PLC0415  # not there on Windows
-    except ImportError:
-        return asyncio.run(work)
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(work)

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from pathlib import Path
 
 import click
 
+from eyas import config as configs
 from eyas.cli.say import columns_of
 from eyas.lock import is_locked
 from eyas.records import Run
 from eyas.report.fit import fit
 from eyas.report.progress import table
 from eyas.report.summary import status
+from eyas.report.watched import outlook
 
 
 @click.command("status")
@@ -23,7 +26,8 @@ def command(rundir: Path, as_json: bool) -> None:
     """Say where the run in RUNDIR stands, also while it runs."""
     running = is_locked(rundir)
     run = Run(rundir)
-    figures = status(run.state, running=running)
+    predicted = outlook(run.state, configs.frozen(rundir), time.time()) if running else None
+    figures = status(run.state, running=running, predicted=predicted)
     run.close()
     if as_json:
         print(json.dumps(figures, indent=2))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, cast
+from typing import Annotated, Any, Literal, cast
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
@@ -123,9 +123,10 @@ class Providers(Section):
 
 
 class Limits(Section):
-    """[limits]: how many requests may fly, how long each part of one may take, how often lists are read again (seconds)."""
+    """[limits]: how many requests may fly, in how many processes their answers are read, how long each part may take (seconds)."""
 
     in_flight: int = Field(default=2000, ge=1, le=5000)
+    processes: Annotated[int, Field(ge=1, le=64)] | Literal["auto"] = "auto"
     connects_per_second: int = Field(default=300, ge=1)
     connect_seconds: float = Field(default=30, gt=0)
     headers_seconds: float = Field(default=300, gt=0)

@@ -5,30 +5,20 @@
 
 from __future__ import annotations
 
-import math
-from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
+from eyas.engine.choice import Choice
 from eyas.engine.pace import Pace
-from eyas.engine.recover import Repeat
-from eyas.forecast import Lengths, Residuals
+from eyas.engine.pool import Candidate, Pool
+from eyas.engine.quotas import Quotas
+from eyas.engine.tail import Tail
 from eyas.ledger import reservation
 from eyas.plan import Route
 from eyas.state import State
-from eyas.types import Prompt, Work
 
-DEVIATIONS = 2.0
-"""Standard deviations of what flies that a quota leaves room for: an answer begun too many cannot be taken back."""
-
-
-class Candidate(NamedTuple):
-    """A work, its prompt, and what our count of the prompt is."""
-
-    work: Work
-    prompt: Prompt
-    tokens: int
+__all__ = ["Admission", "Admitted", "Blocked", "Candidate", "Flying", "Pool", "Quotas", "Strict"]
 
 
 class Admitted(NamedTuple):
@@ -60,6 +50,8 @@ class Flying(NamedTuple):
 class Admission(Protocol):
     """Says what starts next."""
 
+    choice: Choice
+
     def next(self, now: float) -> Admitted | Blocked:
         """The next request to send, taken out of the pool; or why there is none."""
         ...
@@ -78,133 +70,6 @@ class Admission(Protocol):
 
 
 @dataclass(slots=True)
-class Quotas:
-    """Foreseen tokens by dataset: what flies, and what one more answer would bring.
-
-    `shares` are the tokens wanted of each dataset, in any unit; empty: the datasets take turns by the pool's order.
-    """
-
-    state: State
-    lengths: dict[str, Lengths]
-    shares: Mapping[str, float] = field(default_factory=dict[str, float])
-    residuals: dict[str, Residuals] = field(default_factory=dict[str, Residuals])
-    coming: dict[str, float] = field(default_factory=dict[str, float])
-    variance: dict[str, float] = field(default_factory=dict[str, float])
-    doubt: dict[str, float] = field(default_factory=dict[str, float])
-    flying: dict[str, int] = field(default_factory=dict[str, int])
-
-    def refresh(self, in_flight: Mapping[str, Iterable[int]]) -> None:
-        """Look again: tokens that each answer in flight has so far, by dataset."""
-        for name, lengths in self.lengths.items():
-            so_far = list(in_flight.get(name, ()))
-            self.residuals[name] = lengths.residuals(so_far)
-            self.coming[name] = self.residuals[name].coming(so_far)
-            self.variance[name] = sum(map(self.residuals[name].spread, so_far))
-            self.doubt[name] = sum(map(self.residuals[name].doubt, so_far))
-            self.flying[name] = len(so_far)
-
-    def admits(self, dataset: str) -> bool:
-        """Whether one more answer of that dataset is wanted."""
-        coming = 0.0
-        if self.flying.get(dataset):
-            coming = self.coming[dataset] + DEVIATIONS * math.hypot(
-                math.sqrt(self.variance[dataset]), self.doubt[dataset]
-            )
-        return self.state.datasets[dataset].quota.admits(coming, self.residuals[dataset].fresh)
-
-    def progress(self, dataset: str) -> float:
-        """Tokens kept and in flight of a dataset over its share; the one with the least is the next to be asked."""
-        share = self.shares.get(dataset)
-        kept = self.state.datasets[dataset].quota.kept
-        return (kept + self.coming.get(dataset, 0.0)) / share if share else 0.0
-
-    def started(self, dataset: str) -> None:
-        """One more flies."""
-        self.coming[dataset] = self.coming.get(dataset, 0.0) + self.residuals[dataset].fresh
-        self.variance[dataset] = self.variance.get(dataset, 0.0) + self.residuals[dataset].spread(0)
-        self.doubt[dataset] = self.doubt.get(dataset, 0.0) + self.residuals[dataset].doubt(0)
-        self.flying[dataset] = self.flying.get(dataset, 0) + 1
-
-
-@dataclass(slots=True)
-class Pool:
-    """Works to ask: rejected ones first, then each dataset's in its order.
-
-    `repeats` are bodies to send again; a work that has one waits for its time.
-    """
-
-    fresh: dict[str, deque[tuple[int, Candidate]]] = field(default_factory=dict[str, deque[tuple[int, Candidate]]])
-    again: deque[Candidate] = field(default_factory=deque[Candidate])
-    avoid: dict[Work, set[str]] = field(default_factory=dict[Work, set[str]])
-    repeats: dict[Work, Repeat] = field(default_factory=dict[Work, Repeat])
-
-    @classmethod
-    def of(cls, candidates: Iterable[Candidate]) -> Pool:
-        """A pool of works in the order given."""
-        pool = cls()
-        for place, candidate in enumerate(candidates):
-            pool.fresh.setdefault(candidate.work.dataset, deque()).append((place, candidate))
-        return pool
-
-    @property
-    def size(self) -> int:
-        """How many works wait."""
-        return len(self.again) + sum(map(len, self.fresh.values()))
-
-    def put_back(self, candidate: Candidate, avoid: str = "") -> None:
-        """Ask it again, before any fresh one; not on the route `avoid` if there is another."""
-        self.again.append(candidate)
-        if avoid:
-            self.avoid.setdefault(candidate.work, set()).add(avoid)
-
-    def go_on(self, candidate: Candidate) -> None:
-        """The next turn of a conversation: before the others of its dataset, so that what was begun is finished first."""
-        queue = self.fresh.setdefault(candidate.work.dataset, deque())
-        queue.appendleft((queue[0][0] if queue else 0, candidate))
-
-    def ask_again(self, repeats: Mapping[Work, Repeat]) -> None:
-        """Have lost answers asked for by the bodies that may have brought them, each when its time has come."""
-        self.repeats |= repeats
-        for name, queue in self.fresh.items():
-            self.again.extend(candidate for _, candidate in queue if candidate.work in repeats)
-            self.fresh[name] = deque(item for item in queue if item[1].work not in repeats)
-
-    def now_due(self, work: Work, mark: str, now: float) -> None:
-        """The attempt with that mark is over for its provider too: a repeat of its body need not wait any more."""
-        repeat = self.repeats.get(work)
-        if repeat and repeat.mark == mark:
-            self.repeats[work] = replace(repeat, after=min(repeat.after, now))
-
-    def waiting(self, wanted: Callable[[str], bool]) -> bool:
-        """Whether any work of a wanted dataset waits that is owed: one that is only fetched is not."""
-        return any(wanted(c.work.dataset) for c in self.again if not self.fetched(c.work)) or any(
-            q and wanted(name) for name, q in self.fresh.items()
-        )
-
-    def fetched(self, work: Work) -> bool:
-        """Whether only what the API's cache holds of it is wanted."""
-        repeat = self.repeats.get(work)
-        return repeat is not None and repeat.fetch
-
-    def heads(self, now: float, progress: Callable[[str], float] = lambda _: 0.0) -> list[Candidate]:
-        """What may be next, in order: the works to ask again whose time has come, then each dataset's first fresh one.
-
-        Of the datasets the one with the least progress comes first, and of equals the one whose work stands first.
-        """
-        fresh = sorted((progress(name), *queue[0]) for name, queue in self.fresh.items() if queue)
-        again = (c for c in self.again if c.work not in self.repeats or self.repeats[c.work].after <= now)
-        return [*again, *(candidate for _, _, candidate in fresh)]
-
-    def take(self, candidate: Candidate) -> None:
-        """It starts."""
-        queue = self.fresh.get(candidate.work.dataset)
-        if queue and queue[0][1] is candidate:
-            queue.popleft()
-        else:
-            self.again.remove(candidate)
-
-
-@dataclass(slots=True)
 class Strict:
     """Every request is reserved in full before it is sent: settled + reserved + unknown never passes the cap (I1)."""
 
@@ -214,19 +79,29 @@ class Strict:
     routes: tuple[Route, ...]
     pace: Pace
     max_tokens: Callable[[str], int]
+    choice: Choice = field(init=False)
+    _tail: Tail = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.choice = Choice(self.routes, self.state, self.pool, self.pace)
+        self._tail = Tail(self.state, self.pool, self.quotas, self.routes, lambda: self.pace.most, self.max_tokens)
 
     def next(self, now: float) -> Admitted | Blocked:
         """The first work of the pool that its quota wants, a route has room for, and the cap covers."""
+        self._tail.look(now)
+        open_routes = self.choice.open(now)
+        if not open_routes:
+            return Blocked(room=True)
         money = room = False
-        open_routes = [route for route in self.routes if self.pace.room(route.tag, now)]
         for candidate in self.pool.heads(now, self.quotas.progress):
             if not self.quotas.admits(candidate.work.dataset):
                 continue
-            route = self._route(candidate, open_routes)
+            most = self.max_tokens(candidate.work.dataset)
+            route = self.choice.route(candidate, most, open_routes)
             if route is None:
                 room = True
                 continue
-            reserved = reservation(route.prices, candidate.tokens, self.max_tokens(candidate.work.dataset))
+            reserved = reservation(route.prices, candidate.tokens, most)
             admitted = Admitted(candidate, route, reserved)
             if not self.covers(admitted):
                 money = True
@@ -254,28 +129,5 @@ class Strict:
 
     def servable(self) -> bool:
         """Whether some waiting work could still be sent on some route, now or later."""
-        usable = [route for route in self.routes if not self.pace.window(route.tag).aside]
-        return any(self._route(candidate, usable) is not None for candidate in self.pool.heads(math.inf))
-
-    def _route(self, candidate: Candidate, among: list[Route]) -> Route | None:
-        """The cheapest route with room; one that failed this work only if there is no other at all."""
-        most = self.max_tokens(candidate.work.dataset)
-        tools = bool(candidate.prompt.tools)
-        fit = [route for route in among if route.serves(candidate.tokens, most, tools=tools)]
-        avoid = self.pool.avoid.get(candidate.work)
-        repeat = self.pool.repeats.get(candidate.work)
-        if repeat and repeat.fetch:
-            return next((route for route in fit if route.tag == repeat.tag), None)
-        if repeat and not self.pace.window(repeat.tag).aside and any(r.tag == repeat.tag for r in self.routes):
-            return next((route for route in fit if route.tag == repeat.tag), None)
-        if not avoid or not fit:
-            return fit[0] if fit else None
-        others = [route for route in fit if route.tag not in avoid]
-        if others:
-            return others[0]
-        usable = {
-            r.tag
-            for r in self.routes
-            if not self.pace.window(r.tag).aside and r.serves(candidate.tokens, most, tools=tools)
-        }
-        return fit[0] if usable <= avoid else None
+        usable, waiting = self.choice.usable(), self.pool.sooner_or_later()
+        return any(self.choice.route(c, self.max_tokens(c.work.dataset), usable) is not None for c in waiting)

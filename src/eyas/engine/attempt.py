@@ -48,6 +48,7 @@ class Flight:
     """An attempt in flight.
 
     Attributes:
+        began: when, on the run's clock.
         mark: what makes its body unlike any other's; `repeated`: it is that of an earlier attempt.
         fetch: only an answer out of the API's cache is wanted.
         sent: its request was handed to the reader; `ended`: the stop-loss ended it.
@@ -58,6 +59,7 @@ class Flight:
     candidate: Candidate
     route: Route
     reserved: int
+    began: float = 0.0
     progress: Progress = field(default_factory=Nothing)
     accepted: bool = False
     generation_id: str = ""

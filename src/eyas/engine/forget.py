@@ -15,6 +15,7 @@ from eyas.errors import StorageError
 from eyas.events import AnyEvent, Forgotten, Intent, PromptAdded, Settled, TurnAdded, TurnRefused
 from eyas.journal import Journal, Store
 from eyas.prompts import write_quarantine
+from eyas.prompts.kept import NAME as KEPT
 from eyas.prompts.read import BadRow
 from eyas.records import Run
 from eyas.types import Prompt, Source
@@ -82,6 +83,8 @@ async def forget(folder: Path, doomed: Doomed, wall: Callable[[], float]) -> Era
         StorageError: the journal cannot be written, or another process reads it all the while.
     """
     quarantined = _clean(folder / QUARANTINE, doomed)
+    for kept in (KEPT, f"{KEPT}.tmp"):
+        (folder / kept).unlink(missing_ok=True)
     with closing(Store(folder)) as store:
         seqs, attempts = _traces(store.events(), set(doomed.names))
     with closing(Journal(folder)) as journal:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,10 +26,13 @@ from eyas.prompts import (
     LoadedSet,
     Rejected,
     interleave,
+    kept,
     load,
+    sources,
     write_lines,
     write_quarantine,
 )
+from eyas.prompts.select import Mixed
 from eyas.providers import catalog
 from eyas.providers.choose import Verdict, verdicts
 from eyas.transport import Deadlines, Request, Transport, fetch
@@ -36,14 +40,16 @@ from eyas.types import Endpoint, Prompt
 
 QUARANTINE = "quarantine.jsonl"
 CONTAMINATED = "contaminated.jsonl"
+_TOKENIZER = (".json", ".jinja", ".model", ".py", ".txt")
 _DEADLINES = Deadlines(total=60.0)
 
 
 class Tokenizer(NamedTuple):
-    """A family, and the same with its tokenizer loaded."""
+    """A family, and the same with its tokenizer loaded; `made_of` is a digest of its files, empty where there are none."""
 
     family: Family
     loaded: LoadedTokenizer
+    made_of: str = ""
 
 
 class Offer(NamedTuple):
@@ -64,6 +70,7 @@ class Inputs:
         duplicates: rows that are a prompt which another row of the set is already.
         caveats: sentences about what cannot be promised of the model.
         sets: all of this set by set, with the rows left out; empty where a test or a bench made the prompts.
+        made_of: what the reading hangs on (`prompts.sources`); empty where it is not known, or the reading is kept already.
     """
 
     prompts: Sequence[Prompt]
@@ -72,6 +79,7 @@ class Inputs:
     duplicates: int
     caveats: tuple[str, ...] = ()
     sets: Mapping[str, LoadedSet] = field(default_factory=dict[str, LoadedSet])
+    made_of: str = ""
 
     @property
     def contaminated(self) -> Sequence[Contaminated]:
@@ -102,13 +110,23 @@ def load_tokenizer(config: RunConfig) -> Tokenizer:
     if not spec:
         raise UsageError("[target] tokenizer: missing: give the folder of the model's tokenizer, or its hub id")
     local = config.base / spec
-    return Tokenizer(family, family.load(vocab.resolve(str(local) if local.is_dir() else spec)))
+    folder = vocab.resolve(str(local) if local.is_dir() else spec)
+    return Tokenizer(family, family.load(folder), _digest(name, [*folder.iterdir(), *([given] if given else [])]))
+
+
+def _digest(family: str, files: Iterable[Path]) -> str:
+    """A digest of a family and the files that its tokenizer is made of; weights that may lie beside them are left out."""
+    digest = hashlib.sha256(family.encode())
+    for path in sorted(path for path in files if path.suffix in _TOKENIZER and path.is_file()):
+        digest.update(path.name.encode() + hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
 
 
 def read_inputs(config: RunConfig, tokenizer: Tokenizer) -> Inputs:
     """Read every source and count every prompt with the target's own tokenizer; a bad row stops nothing.
 
-    The prompts are kept in a temporary file without a name, in the run directory if it is there already.
+    Where the run directory keeps what an earlier session read of the very same sources, that is taken. Else the prompts are
+    kept in a temporary file without a name, in the run directory if it is there already.
 
     Raises:
         UsageError: a source cannot be read, holds no prompt, or more than a fifth of its rows cannot be asked; all that
@@ -120,6 +138,14 @@ def read_inputs(config: RunConfig, tokenizer: Tokenizer) -> Inputs:
         return tokenizer.loaded.count_prompt(prompt.messages, prompt.tools, config.thinking(prompt.dataset))
 
     folder = config.dir if config.dir.is_dir() else None
+    modes = [(each, config.thinking(each.name)) for each in config.datasets]
+    made_of = sources.made_of(modes, config.base, config.run.seed, tokenizer.made_of) if tokenizer.made_of else ""
+    if folder is not None and made_of and (held := kept.load(folder, made_of)):
+        sets, prompts = held
+        found = Loaded(sets)
+        return Inputs(
+            prompts, Counts(sets.values()), found.quarantined, found.duplicates, tokenizer.loaded.caveats, sets
+        )
     try:
         found = load(config.datasets, config.base, config.run.seed, count, folder)
     except Rejected as error:
@@ -129,11 +155,14 @@ def read_inputs(config: RunConfig, tokenizer: Tokenizer) -> Inputs:
         raise UsageError(f"{error.says} All of them are in {folder / QUARANTINE}") from error
     sets = found.sets.values()
     prompts = interleave(sets, config.run.seed)
-    return Inputs(prompts, Counts(sets), found.quarantined, found.duplicates, tokenizer.loaded.caveats, found.sets)
+    caveats = tokenizer.loaded.caveats
+    return Inputs(prompts, Counts(sets), found.quarantined, found.duplicates, caveats, found.sets, made_of)
 
 
-def write_reports(folder: Path, inputs: Inputs) -> None:
+def write_reports(folder: Path, inputs: Inputs, forgotten: Iterable[tuple[str, str]] = ()) -> None:
     """Write what was left out into the run directory: quarantine.jsonl, and contaminated.jsonl where a set asks for it.
+
+    What was read is kept there too, for the next session, without the `forgotten` prompts (dataset, id).
 
     Raises:
         StorageError: a file cannot be written.
@@ -141,6 +170,8 @@ def write_reports(folder: Path, inputs: Inputs) -> None:
     write_quarantine(folder / QUARANTINE, inputs.quarantined)
     if inputs.contaminated or (folder / CONTAMINATED).exists():
         write_lines(folder / CONTAMINATED, inputs.contaminated)
+    if inputs.made_of and isinstance(inputs.prompts, Mixed):
+        kept.save(folder, inputs.sets, inputs.prompts, inputs.made_of, tuple(forgotten))
 
 
 def backend_of(config: RunConfig, key: SecretStr) -> OpenRouter:

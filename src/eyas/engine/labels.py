@@ -22,7 +22,8 @@ LEARNED_EVERY = 30.0
 """Seconds between two notes of what was learned."""
 KEPT = 50
 """The first answers of each provider are labelled again at the end: its habits were not known when they came."""
-BATCH = 64
+BATCH = 16
+"""Answers labelled in one go: while the thread counts, the loop gets little done."""
 
 
 @dataclass(slots=True)
@@ -108,9 +109,12 @@ class Labels:
         return {r.attempt: label(r, self.tokens, self._habits, self.thinking(r.work.dataset)) for r in records}
 
     async def _emit(self, records: list[Record], labels: dict[int, Label]) -> None:
+        durable: Awaitable[None] | None = None
         for record in records:
             found, before = labels[record.attempt], self._given.get(record.attempt)
             if before is not found:
                 self._given[record.attempt] = found
                 self.quality.count(record.completion.provider, found, before)
-                await self.emit(Labelled(at=self.wall(), attempt=record.attempt, label=found))
+                durable = self.emit(Labelled(at=self.wall(), attempt=record.attempt, label=found))
+        if durable is not None:
+            await durable  # what was written before it is durable too

@@ -48,8 +48,7 @@ class Quality:
     def of(cls, state: State, standard: Standard) -> Quality:
         """With the labels that earlier sessions gave."""
         quality = cls(standard)
-        for attempt, label in state.labels.items():
-            quality.count(state.attempts[attempt].provider, label)
+        quality.labels |= {provider: Counter(counts) for provider, counts in state.labelled.items()}
         return quality
 
     def count(self, provider: str, label: Label, instead_of: Label | None = None) -> None:

@@ -78,12 +78,14 @@ def due(state: State, attempt: Attempt, now: float) -> float:
 def repeats(state: State, now: float) -> dict[Work, Repeat]:
     """What an earlier session lost: by work still owed, the last body that may have been answered."""
     found: dict[Work, Repeat] = {}
-    for attempt in state.attempts.values():
-        settled, known = attempt.settled, state.works.get(attempt.work)
-        repeat = found.get(attempt.work)
-        if repeat and settled and settled.kind in _CAME and attempt.mark == repeat.mark:
+    for attempt in state.attempts.unpacked():
+        settled = attempt.settled
+        if settled is None or settled.kind is None:
+            continue
+        known, repeat = state.works.get(attempt.work), found.get(attempt.work)
+        if repeat and settled.kind in _CAME and attempt.mark == repeat.mark:
             del found[attempt.work]  # it came, and was not what was wanted: the cache has nothing better
-        if settled is None or known is None or not attempt.mark or not lost(settled.kind, settled.verdict):
+        if known is None or not attempt.mark or not lost(settled.kind, settled.verdict):
             continue
         if known.owed and attempt.id > (known.answer or 0):  # what was lost before an answer came is of no use any more
             found[attempt.work] = Repeat(attempt.mark, attempt.tag, due(state, attempt, now))
@@ -94,7 +96,7 @@ def doubles(state: State, attempt: Attempt) -> list[Attempt]:
     """Lost attempts whose generation an answered one stands for: its cost is booked there, and not on them too."""
     if not attempt.generation_id or not attempt.answered or state.work(attempt.work).numbers < 2:
         return []
-    others = (other for other in state.attempts.values() if other.id != attempt.id and not other.answered)
+    others = (other for other in state.attempts.unpacked() if other.id != attempt.id and not other.answered)
     return [
         other for other in others if other.generation_id == attempt.generation_id and other.settled and other.cost != 0
     ]
@@ -102,7 +104,7 @@ def doubles(state: State, attempt: Attempt) -> list[Attempt]:
 
 def booked(state: State, again: Attempt, source: str) -> bool:
     """Whether a generation's cost is booked already, by the attempt that it was bought by."""
-    others = (attempt for attempt in state.attempts.values() if attempt.work == again.work and attempt.id != again.id)
+    others = (attempt for attempt in state.attempts_at(again.work) if attempt.id != again.id)
     return any(other.generation_id == source and other.cost is not None for other in others)
 
 
@@ -110,7 +112,7 @@ def originals(state: State, again: Attempt, source: str) -> list[Attempt]:
     """The attempts that a cached answer belongs to: those of its generation, else the first without a generation."""
     same = [
         attempt
-        for attempt in state.attempts.values()
+        for attempt in state.attempts.unpacked()
         if attempt.mark == again.mark and attempt.work == again.work and attempt.id != again.id and not attempt.answered
     ]
     named = [attempt for attempt in same if attempt.generation_id == source]

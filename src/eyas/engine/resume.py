@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
+
+from eyas.engine import drafts
 from eyas.engine.retry import Case, Policy, decide
-from eyas.engine.settle import count_tokens, settled_event
+from eyas.engine.settle import Books, count_tokens, settled_event
 from eyas.events import Settled
 from eyas.families import Loaded
 from eyas.journal import Store
+from eyas.records import Run
 from eyas.state import Attempt, State
-from eyas.types import Billed, Completion, DraftText, Failure, FailureKind, Outcome, Pieces, Prices, ToolCall
+from eyas.types import Completion, Outcome, Prices, Record
 
 KILLED = "the process was killed while this was in flight"
 _NO_PRICE = Prices(0, 0)
@@ -25,7 +29,7 @@ def left_open(
     generation id: it keeps its whole reservation as unknown, and its work is asked again under one of its own.
     """
     for attempt in state.left_open():
-        outcome = _outcome(attempt, store.drafts(attempt.id))
+        outcome = drafts.outcome(store.drafts(attempt.id), KILLED, attempt.generation_id)
         kept = 0
         if isinstance(outcome, Completion):
             kept = count_tokens(tokens, outcome, thinking.get(attempt.work.dataset, True))
@@ -34,21 +38,15 @@ def left_open(
         yield attempt, outcome, settled_event(attempt.id, outcome, decide(outcome, case, policy), 0.0)
 
 
-def _outcome(attempt: Attempt, drafts: list[DraftText]) -> Outcome:
-    cut = Failure(FailureKind.CUT, Billed.UNKNOWN, KILLED, generation_id=attempt.generation_id)
-    if not drafts:
-        return Failure(FailureKind.LOST, Billed.UNKNOWN, KILLED, generation_id=attempt.generation_id)
-    calls: tuple[ToolCall, ...] = drafts[-1].tool_calls
-    return Completion(
-        reasoning="".join(draft.reasoning for draft in drafts),
-        content="".join(draft.content for draft in drafts),
-        tool_calls=calls,
-        provider=drafts[-1].provider,
-        generation_id=attempt.generation_id,
-        pieces=Pieces(
-            tuple(length for draft in drafts for length in draft.pieces.reasoning),
-            tuple(length for draft in drafts for length in draft.pieces.content),
-            drafts[-1].pieces.arguments,
-        ),
-        cut=cut,
-    )
+def settle_left_open(books: Books, known: Run) -> list[Record]:
+    """Settle what a killed process left; gives the answers that it had in flight."""
+    config, kept = books.setting.config, list[Record]()
+    thinking = {each.name: config.thinking(each.name) for each in config.datasets}
+    for attempt, outcome, event in left_open(
+        books.state, known.store, books.setting.tokens, books.setting.policy, thinking
+    ):
+        answer = outcome if isinstance(outcome, Completion) else None
+        books.emit(msgspec.structs.replace(event, at=books.world.wall()), answer)
+        if answer is not None and attempt.answered:
+            kept.append(Record(attempt.work, known.asked(attempt), answer, attempt.tag, None, attempt.id))
+    return kept

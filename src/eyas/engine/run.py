@@ -12,11 +12,12 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from eyas.engine.admit import Admission, Admitted, Blocked, Flying
-from eyas.engine.attempt import Flight, Here, Reader
+from eyas.engine.attempt import Flight, Reader
 from eyas.engine.lookup import Lookups, first_error
 from eyas.engine.reread import Reread
 from eyas.engine.settle import Books
 from eyas.engine.start import begin
+from eyas.engine.tune import Tuner
 from eyas.errors import KeyOrCreditsError, StorageError
 from eyas.events import Headers
 from eyas.state import Attempt
@@ -38,16 +39,17 @@ def _nothing(_: object) -> None:
 class Engine:
     """One session of a run. `on_answer` hears of each durable answer, `on_tick` of the passing of time.
 
-    `reader` reads the answers; without one they are read in this process.
+    `tick` is seconds between two ticks, TICK or more: what flies is counted anew then.
     """
 
     books: Books
     admission: Admission
+    reader: Reader
     on_answer: Callable[[Record], None] = _nothing
     on_tick: Callable[[Engine], None] = _nothing
-    reader: Reader | None = None
+    tick: float = TICK
     flights: dict[int, Flight] = field(default_factory=dict[int, Flight])
-    _reader: Reader = field(init=False)
+    tuner: Tuner = field(init=False)
     _lookups: Lookups = field(init=False)
     _reread: Reread = field(init=False)
     _tasks: dict[int, asyncio.Task[None]] = field(default_factory=dict[int, "asyncio.Task[None]"])
@@ -61,10 +63,10 @@ class Engine:
     _ticked: float = 0.0
 
     def __post_init__(self) -> None:
-        world, setting = self.books.world, self.books.setting
-        self._reader = self.reader or Here(world.transport, setting.backend, setting.deadlines, world.clock)
-        self._lookups = Lookups(world.transport, setting.backend, self.books.correct, world.wall)
+        world = self.books.world
+        self._lookups = Lookups(world.transport, self.books.setting.backend, self.books.correct, world.wall)
         self._reread = Reread(self.books)
+        self.tuner = Tuner(self.books, self.admission.choice)
 
     def interrupt(self) -> None:
         """First call: start nothing more and let what flies land. Second call: end what flies, keeping its text."""
@@ -109,7 +111,7 @@ class Engine:
 
     def _admit(self, group: asyncio.TaskGroup) -> Blocked:
         now = self.books.world.clock()
-        limit = self.books.setting.config.limits.in_flight
+        limit = self.books.pace.most
         while self.books.stopping is None:
             if len(self.flights) >= limit or not self._may_connect(now):
                 return Blocked(room=True)
@@ -169,13 +171,13 @@ class Engine:
     async def _outcome(self, flight: Flight, body: bytes, durable: Awaitable[None]) -> Outcome:
         try:
             await durable
-            return await self._reader.read(flight, self.books.setting.backend.chat(body, cached=bool(flight.mark)))
+            return await self.reader.read(flight, self.books.setting.backend.chat(body, cached=bool(flight.mark)))
         except asyncio.CancelledError:
             if not (self._aborted or flight.ended):
                 raise
             if not flight.sent:
                 return NOT_SENT
-            return await self._reader.finish(flight, AT_THE_CAP if flight.ended else INTERRUPTED)
+            return await self.reader.finish(flight, AT_THE_CAP if flight.ended else INTERRUPTED)
 
     def _land(self, flight: Flight) -> None:
         self.flights.pop(flight.attempt, None)
@@ -212,17 +214,21 @@ class Engine:
 
     def _tick(self) -> None:
         books, now = self.books, self.books.world.clock()
-        if now - self._ticked < TICK:
+        if now - self._ticked < self.tick:
             return
+        self.tuner.look(now)
         books.pace.grow(now, now - self._ticked)
         self._ticked = now
         so_far: dict[str, list[int]] = {}
         flying: list[Flying] = []
+        every = books.setting.config.limits.draft_seconds
+        drafts = 1 + 1.25 * len(self.flights) * self.tick / every  # those due at once are spread over some ticks
         for flight in self.flights.values():
             tokens = books.tokens(flight)
             so_far.setdefault(flight.candidate.work.dataset, []).append(tokens)
             flying.append(Flying(flight.attempt, Admitted(flight.candidate, flight.route, flight.reserved), tokens))
-            if flight.progress.started and now >= flight.next_draft:
+            if now >= flight.next_draft and flight.progress.started and drafts > 0:
+                drafts -= 1
                 self._draft(flight, now)
         books.quotas.refresh(so_far)
         for attempt in self.admission.watch(flying, now):

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import msgspec
 from pydantic import SecretStr
 
 from eyas.backends.openrouter import OpenRouter
 from eyas.config import RunConfig, freeze
 from eyas.engine.admit import Admission, Pool, Quotas, Strict
+from eyas.engine.attempt import Reader
+from eyas.engine.compare import changed, prompts_of, still_owed
 from eyas.engine.fetch import cut_short
 from eyas.engine.inputs import (
     Inputs,
@@ -31,7 +33,8 @@ from eyas.engine.metered import Metered
 from eyas.engine.pace import Pace
 from eyas.engine.quality import Quality, Standard
 from eyas.engine.recover import recovers, repeats
-from eyas.engine.resume import left_open
+from eyas.engine.remote import how_many, reader_of
+from eyas.engine.resume import settle_left_open
 from eyas.engine.retry import policy_of
 from eyas.engine.run import Engine
 from eyas.engine.scope import WHOLE, Scope, within
@@ -40,16 +43,15 @@ from eyas.engine.settle import Books, Setting, World
 from eyas.engine.turns import Turns
 from eyas.errors import PromptsRemoved, StorageError, UsageError
 from eyas.events import PromptAdded, PromptRemoved, SessionClosed, SessionOpened
-from eyas.forecast import Lengths
-from eyas.journal import Journal
+from eyas.journal import Journal, Keeper
 from eyas.ledger import nano_dollars
 from eyas.lock import lock
-from eyas.plan import Change, change, owed, routes
+from eyas.plan import Change, routes
 from eyas.providers.choose import allowed
 from eyas.records import Run
 from eyas.state import State
 from eyas.transport import Deadlines, HttpTransport, Transport
-from eyas.types import Completion, Record, StopReason, Verdict
+from eyas.types import Record, StopReason, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,11 +105,15 @@ async def run_config(config: RunConfig, text: str, key: SecretStr, options: Opti
         if options.check is not None:
             options.check(inputs, offer)
         with lock(config.dir):
-            return await run(Parts(config, backend, tokenizer, inputs, offer, text), transport, options)
+            return await run(
+                Parts(config, backend, tokenizer, inputs, offer, text), transport, options, how_many(config)
+            )
 
 
-async def run(parts: Parts, transport: Transport, options: Options) -> Ended:
+async def run(parts: Parts, transport: Transport, options: Options, processes: int = 1) -> Ended:
     """Run one session in the run directory of the config; the caller holds its lock.
+
+    Answers are read in so many `processes`, 1: in this one, by `transport`.
 
     Raises:
         UsageError: no endpoint may answer, or prompts vanished from the sources.
@@ -115,14 +121,20 @@ async def run(parts: Parts, transport: Transport, options: Options) -> Ended:
     """
     barred = [verdict.endpoint for verdict in parts.offer.verdicts if not verdict.use]
     served = Served(routes(parts.config, allowed(parts.offer.verdicts), barred))
-    _check_size(parts, served)
+    check_size(parts, served)
     with closing(Journal(parts.config.dir)) as journal, closing(Run(parts.config.dir)) as known:
-        books = _books(parts, served, World(transport, journal), known.state)
+        gc.freeze()  # what a large run has come to stays to the end: no look at all objects need take seconds for it
+        keeper = Keeper(journal, known.state, known.index, known.kept)
+        books = books_of(parts, served, World(transport, keeper), known.state)
         opened = await _open(parts, books, known, options)
-        return await _fly(books, opened, options)
+        async with reader_of(books, processes) as reader:
+            ended = await _fly(books, opened, options, reader)
+        keeper.finish()
+        return ended
 
 
-def _books(parts: Parts, served: Served, world: World, state: State) -> Books:
+def books_of(parts: Parts, served: Served, world: World, state: State) -> Books:
+    """The books of a session that opens on that state, with nothing in its pool yet."""
     config, limits = parts.config, parts.config.limits
     setting = Setting(
         config=config,
@@ -135,11 +147,8 @@ def _books(parts: Parts, served: Served, world: World, state: State) -> Books:
             limits.connect_seconds, limits.headers_seconds, limits.silence_seconds, limits.total_seconds
         ),
     )
-    lengths = {each.name: Lengths(config.max_tokens(each.name)) for each in config.datasets}
-    for work, known in state.works.items():
-        if known.verdict is Verdict.DONE and work.dataset in lengths:
-            lengths[work.dataset].add(known.tokens)
-    return Books(world, setting, state, Pool(), Quotas(state, lengths, config.shares), Pace(limits.in_flight))
+    quotas = Quotas.of(state, {each.name: config.max_tokens(each.name) for each in config.datasets}, config.shares)
+    return Books(world, setting, state, Pool(), quotas, Pace(limits.in_flight))
 
 
 class _Opened(NamedTuple):
@@ -153,7 +162,7 @@ async def _open(parts: Parts, books: Books, known: Run, options: Options) -> _Op
     """Open the session in the journal: settle what a killed one left, note what changed in the sources."""
     config = parts.config
     _check_same(parts, books.state)
-    difference = change(books.state, parts.inputs.prompts)
+    difference = changed(books.state, parts.inputs)
     if difference.removed and not options.confirm_removed:
         name, prompt_id = difference.removed[0]
         raise PromptsRemoved(
@@ -162,7 +171,8 @@ async def _open(parts: Parts, books: Books, known: Run, options: Options) -> _Op
         )
     if parts.text:
         freeze(config, parts.text)
-        write_reports(config.dir, parts.inputs)
+        gone = [(name, each) for name, known in books.state.datasets.items() for each in known.forgotten]
+        write_reports(config.dir, parts.inputs, gone)
     books.emit(
         SessionOpened(
             at=books.world.wall(),
@@ -176,10 +186,10 @@ async def _open(parts: Parts, books: Books, known: Run, options: Options) -> _Op
         )
     )
     unlabelled = known.records_without_label()
-    recovered = _settle_left_open(books, known)
+    recovered = settle_left_open(books, known)
     await _note_prompts(parts, books, difference)
     counts, turns = parts.inputs.counts, Turns(books, known)
-    owing = within(options.scope, books.state, owed(config, books.state, parts.inputs.prompts))
+    owing = within(options.scope, books.state, still_owed(config, books.state, parts.inputs))
     # A conversation that was begun is finished first.
     books.pool = Pool.of(sorted(turns.candidates(owing, counts), key=lambda candidate: candidate.work.turn == 0))
     books.follow = turns.next
@@ -191,7 +201,8 @@ async def _open(parts: Parts, books: Books, known: Run, options: Options) -> _Op
 
 def _await_costs(books: Books, turns: Turns, inputs: Inputs, scope: Scope) -> None:
     """Have works of unknown outcome asked again, and cut answers fetched, as soon as their costs are known."""
-    prompts = {(prompt.dataset, prompt.id): prompt for prompt in inputs.prompts}
+    works = [attempt.work for attempt in books.state.unknown()]
+    prompts = prompts_of(inputs, ((work.dataset, work.prompt_id) for work in works))
     routes = {route.tag: route for route in books.setting.served.routes}
     for attempt in books.state.unknown():
         work, name = attempt.work, (attempt.work.dataset, attempt.work.prompt_id)
@@ -223,8 +234,8 @@ def _check_same(parts: Parts, state: State) -> None:
             )
 
 
-def _check_size(parts: Parts, served: Served) -> None:
-    """Refuse a max_tokens that no endpoint takes, before anything is asked."""
+def check_size(parts: Parts, served: Served) -> None:
+    """Refuse a max_tokens that no endpoint takes, before anything is asked (UsageError)."""
     for each in parts.config.datasets:
         most = parts.config.max_tokens(each.name)
         if not any(route.serves(0, most, tools=False) for route in served.routes):
@@ -232,20 +243,6 @@ def _check_size(parts: Parts, served: Served) -> None:
             raise UsageError(
                 f"dataset {each.name}: no allowed endpoint takes max_tokens = {most}; the largest takes {largest}: lower it"
             )
-
-
-def _settle_left_open(books: Books, known: Run) -> list[Record]:
-    """Settle what a killed process left; gives the answers that it had in flight."""
-    config, kept = books.setting.config, list[Record]()
-    thinking = {each.name: config.thinking(each.name) for each in config.datasets}
-    for attempt, outcome, event in left_open(
-        books.state, known.store, books.setting.tokens, books.setting.policy, thinking
-    ):
-        answer = outcome if isinstance(outcome, Completion) else None
-        books.emit(msgspec.structs.replace(event, at=books.world.wall()), answer)
-        if answer is not None and attempt.answered:
-            kept.append(Record(attempt.work, known.asked(attempt), answer, attempt.tag, None, attempt.id))
-    return kept
 
 
 async def _note_prompts(parts: Parts, books: Books, difference: Change) -> None:
@@ -267,7 +264,7 @@ def admission_of(books: Books) -> Admission:
     return policy(books.state, books.pool, books.quotas, routes, books.pace, config.max_tokens)
 
 
-async def _fly(books: Books, opened: _Opened, options: Options) -> Ended:
+async def _fly(books: Books, opened: _Opened, options: Options, reader: Reader) -> Ended:
     setting, world = books.setting, books.world
     wish = setting.config.providers
     quality = Quality.of(books.state, Standard(wish.drop_above, wish.require_streamed))
@@ -276,7 +273,7 @@ async def _fly(books: Books, opened: _Opened, options: Options) -> Ended:
     )
     for record in opened.unlabelled:
         labels.add(record)
-    engine = Engine(books, admission_of(books), labels.add)
+    engine = Engine(books, admission_of(books), reader, labels.add)
     if options.on_tick is not None:
         engine.on_tick = options.on_tick
     if options.on_start is not None:

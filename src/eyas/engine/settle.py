@@ -108,7 +108,7 @@ class Books:
             self._recovered(flight)
         self._ask_again(flight, decision)
         if decision.verdict is Verdict.DONE:
-            self.quotas.lengths[flight.candidate.work.dataset].add(decision.tokens)
+            self.quotas.learn(flight.candidate.work, flight.candidate.tokens, decision.tokens, settled.seconds)
         return decision, durable
 
     def tokens(self, flight: Flight) -> int:

@@ -54,6 +54,7 @@ def begin(
         candidate=candidate,
         route=route,
         reserved=reserved,
+        began=books.world.clock(),
         mark=mark,
         repeated=bool(mark) and mark != mark_of(books.state.began, candidate.work, number),
         fetch=repeat is not None and repeat.fetch,

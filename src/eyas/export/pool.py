@@ -16,6 +16,7 @@ from typing import TypeVar
 
 from eyas.errors import EyasError
 from eyas.export.work import Setup, Worker
+from eyas.machine import cores
 
 _HELD = 3
 _CHUNKS_EACH = 4
@@ -59,7 +60,7 @@ class Crew:
 def crew(setup: Setup, workers: int | None, chunks: int) -> Generator[Crew]:
     """So many processes (1: none but this one; None: one a processor, fewer for few chunks), ended at the end."""
     # A process takes two seconds to start, which a few chunks do not.
-    count = min(_processors(), max(1, chunks // _CHUNKS_EACH)) if workers is None else workers
+    count = min(cores(), max(1, chunks // _CHUNKS_EACH)) if workers is None else workers
     with closing(Worker(setup)) as worker:
         if count == 1:
             yield Crew(worker, None, 1)
@@ -98,8 +99,3 @@ def _end_with_parent() -> None:
 
 def _do(task: Callable[[Worker, J], R], job: J) -> R:
     return task(_here[0], job)
-
-
-def _processors() -> int:
-    """Processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -9,15 +9,18 @@ from pathlib import Path
 
 import msgspec
 
-from eyas.errors import StorageError
+from eyas.errors import StorageError, UsageError
 
 NAME = "journal.db"
-SCHEMA = """
+VERSION = 1
+SCHEMA = f"""
 CREATE TABLE IF NOT EXISTS events (seq INTEGER PRIMARY KEY, data TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS payloads (seq INTEGER PRIMARY KEY, size INTEGER NOT NULL, crc INTEGER NOT NULL, data BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS drafts (attempt INTEGER, part INTEGER, size INTEGER NOT NULL, crc INTEGER NOT NULL,
     data BLOB NOT NULL, PRIMARY KEY (attempt, part)) WITHOUT ROWID;
-PRAGMA user_version = 1;
+CREATE TABLE IF NOT EXISTS checkpoint (part INTEGER PRIMARY KEY, size INTEGER NOT NULL, crc INTEGER NOT NULL,
+    data BLOB NOT NULL);
+PRAGMA user_version = {VERSION};
 """
 PRAGMAS = ("journal_mode=WAL", "synchronous=FULL", "wal_autocheckpoint=4000", "busy_timeout=10000")
 DISK_HELP = "free some disk space or check the disk, then run the same command again: what was acknowledged is safe"
@@ -33,6 +36,21 @@ def connect(path: str, pragmas: tuple[str, ...]) -> sqlite3.Connection:
         db.close()
         raise
     return db
+
+
+def refuse_newer(path: Path, db: sqlite3.Connection) -> None:
+    """Close and refuse a journal that a newer eyas wrote; to be called under `storage`.
+
+    Raises:
+        UsageError: it is one.
+    """
+    version = db.execute("PRAGMA user_version").fetchone()[0]
+    if version > VERSION:
+        db.close()
+        raise UsageError(
+            f"{path} was written by a newer eyas (its tables are of version {version}, this one knows {VERSION}): "
+            "pip install --upgrade eyas, then run the same command again"
+        )
 
 
 @contextlib.contextmanager

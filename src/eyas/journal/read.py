@@ -13,7 +13,7 @@ import zstandard
 
 from eyas.errors import StorageError, UsageError
 from eyas.events import AnyEvent
-from eyas.journal.database import NAME, connect, storage
+from eyas.journal.database import NAME, connect, refuse_newer, storage
 from eyas.types import DraftText
 
 
@@ -24,7 +24,7 @@ class Store:
         """Open the journal of a run directory for reading.
 
         Raises:
-            UsageError: there is none.
+            UsageError: there is none, or a newer eyas wrote it.
             StorageError: it cannot be read.
         """
         self.path = folder / NAME
@@ -36,6 +36,8 @@ class Store:
         self._decompress = zstandard.ZstdDecompressor().decompress
         with storage(self.path):
             self._db = connect(f"file:{quote(str(self.path))}?mode=ro", ("busy_timeout=10000",))
+        with storage(self.path, self._db):
+            refuse_newer(self.path, self._db)
 
     def events(self, after: int = 0) -> Iterator[tuple[int, AnyEvent]]:
         """(sequence number, event) of all events after that number, in order.
@@ -43,10 +45,26 @@ class Store:
         A journal whose process was killed before its tables were made holds none.
         """
         with storage(self.path):
-            if not self._db.execute("SELECT count(*) FROM sqlite_master WHERE name = 'events'").fetchone()[0]:
+            if not self._has("events"):
                 return
             for seq, data in self._db.execute("SELECT seq, data FROM events WHERE seq > ? ORDER BY seq", (after,)):
                 yield seq, self._decode_event(data)
+
+    def last(self) -> int:
+        """The number of the last event, 0 if there is none."""
+        with storage(self.path):
+            return int(self._db.execute("SELECT coalesce(max(seq), 0) FROM events").fetchone()[0])
+
+    def checkpoint(self) -> Iterator[bytes]:
+        """What the journal keeps beside its events (`checkpoint.Rows`): the head, then the pieces in order.
+
+        Raises:
+            StorageError: it is damaged.
+        """
+        with storage(self.path):
+            if self._has("checkpoint"):
+                for row in self._db.execute("SELECT size, crc, data FROM checkpoint ORDER BY part"):
+                    yield self._unpack(row, "its checkpoint")
 
     def payload(self, seq: int) -> bytes:
         """The text of that event, as it was written.
@@ -71,6 +89,9 @@ class Store:
     def close(self) -> None:
         """Close the connection."""
         self._db.close()
+
+    def _has(self, table: str) -> bool:
+        return bool(self._db.execute("SELECT count(*) FROM sqlite_master WHERE name = ?", (table,)).fetchone()[0])
 
     def _unpack(self, row: Any, what: str) -> bytes:
         size, crc, data = row

@@ -1,6 +1,6 @@
-"""Writes the journal: one thread that commits whatever waits, in one transaction, with no fixed window.
+"""Writes the journal: one thread that commits whatever waits, in one transaction.
 
-At one write a commit takes one fsync, at 500 a second dozens share one.
+A single write is committed at once; at 500 a second dozens share one fsync.
 """
 
 from __future__ import annotations
@@ -11,8 +11,11 @@ import os
 import queue
 import sqlite3
 import threading
+import time
 import zlib
 from collections.abc import Awaitable, Iterable
+from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 from typing import Protocol
 
@@ -21,10 +24,14 @@ import zstandard
 
 from eyas.errors import StorageError
 from eyas.events import AnyEvent, Settled
-from eyas.journal.database import DISK_HELP, NAME, PRAGMAS, SCHEMA, connect, storage
+from eyas.journal.database import DISK_HELP, NAME, PRAGMAS, SCHEMA, connect, refuse_newer, storage
 from eyas.types import DraftText
 
 MOST_A_COMMIT = 2000
+GATHER = 0.025
+"""Seconds between the beginnings of two commits while many writes come in: one costs the same for one write as for dozens."""
+MANY = 4.0
+"""Writes that a commit has had of late, on average, where the next one waits for more: below that nobody is kept waiting."""
 
 Payload = msgspec.Struct | bytes | None
 
@@ -52,23 +59,29 @@ class Journal:
         """Open or create the journal of a run directory.
 
         Raises:
+            UsageError: a newer eyas wrote it.
             StorageError: it cannot be written, or is not a journal.
         """
         self.path = folder / NAME
         self._loop: asyncio.AbstractEventLoop | None = None
         self._queue: queue.SimpleQueue[_Item | None] = queue.SimpleQueue()
         self._failure: StorageError | None = None
+        self._closing = threading.Event()
+        self._began = self._lately = 0.0
         with storage(self.path):
             os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
             self._db = connect(str(self.path), PRAGMAS)
         with storage(self.path, self._db):
+            refuse_newer(self.path, self._db)
             self._db.executescript(SCHEMA)
             self._seq = int(self._db.execute("SELECT coalesce(max(seq), 0) FROM events").fetchone()[0])
+        self.last = self._seq
         self._thread = threading.Thread(target=self._run, name="eyas-journal", daemon=True)
         self._thread.start()
 
     def write(self, event: AnyEvent, payload: Payload = None) -> Awaitable[None]:
-        """Append one event with its text; awaiting it means that both are on the disk."""
+        """Append one event with its text; awaiting it means that both are on the disk. `last` is its number from now on."""
+        self.last += 1
         return self._put(_Item(event=event, payload=payload))
 
     def draft(self, attempt: int, part: int, text: DraftText) -> Awaitable[None]:
@@ -79,6 +92,10 @@ class Journal:
         """Awaiting it means that all that was written before is durable."""
         return self._put(_Item())
 
+    def keep(self, part: int, data: bytes) -> None:
+        """Put one part of a checkpoint beside the events, with those that were written before it; part 0 is its head."""
+        self._put(_Item(payload=data, part=part, table=_Table.CHECKPOINT))
+
     @property
     def waiting(self) -> int:
         """Writes not yet taken up."""
@@ -87,6 +104,7 @@ class Journal:
     def close(self) -> None:
         """Write what waits and close; safe to call twice."""
         if self._thread.is_alive():
+            self._closing.set()
             self._queue.put(None)
             self._thread.join()
         with contextlib.suppress(sqlite3.Error):
@@ -100,6 +118,7 @@ class Journal:
             self._db.executemany("DELETE FROM payloads WHERE seq = ?", texts)
             self._db.executemany("UPDATE events SET data = json_remove(data, '$.detail') WHERE seq = ?", texts)
             self._db.executemany("DELETE FROM drafts WHERE attempt = ?", drafts)
+            self._db.execute("DELETE FROM checkpoint")  # it holds details of attempts, which may quote a text
             self._db.execute("COMMIT")
             self._db.execute("VACUUM")
             return self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 0
@@ -118,6 +137,7 @@ class Journal:
         ended = False
         while not ended:
             batch, ended = self._take()
+            self._lately = 0.8 * self._lately + 0.2 * len(batch)
             if self._failure is None:
                 try:
                     self._commit(batch, compressor)
@@ -129,6 +149,9 @@ class Journal:
 
     def _take(self) -> tuple[list[_Item], bool]:
         first = self._queue.get()
+        if self._lately >= MANY:
+            self._closing.wait(self._began + GATHER - time.monotonic())  # returns at once where that is past
+        self._began = time.monotonic()
         batch: list[_Item] = []
         while first is not None:
             batch.append(first)
@@ -160,6 +183,9 @@ class Journal:
             packed = (len(raw), zlib.crc32(raw), compressor.compress(raw))
         if item.event is None and packed is None:
             return
+        if item.event is None and item.table is _Table.CHECKPOINT:
+            self._db.execute("INSERT OR REPLACE INTO checkpoint VALUES (?, ?, ?, ?)", (item.part, *(packed or ())))
+            return
         if item.event is None:
             self._db.execute(
                 "INSERT OR REPLACE INTO drafts VALUES (?, ?, ?, ?, ?)", (item.attempt, item.part, *(packed or ()))
@@ -173,17 +199,23 @@ class Journal:
             self._db.execute("DELETE FROM drafts WHERE attempt = ?", (item.event.attempt,))
 
 
+class _Table(Enum):
+    """Where a write without an event goes."""
+
+    DRAFTS = 0
+    CHECKPOINT = 1
+
+
+@dataclass(slots=True, eq=False)
 class _Item:
     """One write on its way to the writer thread."""
 
-    __slots__ = ("attempt", "event", "future", "part", "payload")
-
-    def __init__(self, event: AnyEvent | None = None, payload: Payload = None, attempt: int = 0, part: int = 0) -> None:
-        self.event = event
-        self.payload = payload
-        self.attempt = attempt
-        self.part = part
-        self.future: asyncio.Future[None] | None = None
+    event: AnyEvent | None = None
+    payload: Payload = None
+    attempt: int = 0
+    part: int = 0
+    table: _Table = _Table.DRAFTS
+    future: asyncio.Future[None] | None = None
 
 
 def _resolve(batch: list[_Item], failure: StorageError | None) -> None:

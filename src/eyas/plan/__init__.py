@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from eyas.plan.route import GATEWAY, Route, routes, sampling
+from eyas.plan.route import GATEWAY, Route, ordered, routes, sampling
 from eyas.plan.works import Change, change, forgotten, owed
 
-__all__ = ["GATEWAY", "Change", "Route", "change", "forgotten", "owed", "routes", "sampling"]
+__all__ = ["GATEWAY", "Change", "Route", "change", "forgotten", "ordered", "owed", "routes", "sampling"]

@@ -71,6 +71,7 @@ def _load(dataset: Dataset, settings: Settings, sieve: Sieve) -> LoadedSet:
         removed={key: rows for key, rows in removed.items() if rows},
         contaminated=sieve.contaminated,
         guess=found.guess,
+        turns=array("I", np.frombuffer(sieve.turns, np.uintc)[order].tobytes()),
     )
     if not chosen.size:
         raise UsageError(f"{dataset.source}: no prompt is left of its {loaded.rows} rows ({_where(loaded)}): {_REMEDY}")

@@ -7,6 +7,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import accumulate
 from typing import TypeVar
 
@@ -16,7 +17,7 @@ import numpy.typing as npt
 from eyas.prompts.contaminate import Contaminated
 from eyas.prompts.order import order_of
 from eyas.prompts.read import BadRow
-from eyas.prompts.spool import Lazy
+from eyas.prompts.spool import Lazy, Spool
 from eyas.prompts.words import Hashes
 from eyas.types import Prompt
 
@@ -27,12 +28,16 @@ Small = npt.NDArray[np.uint32]
 class Picked(Lazy[Prompt]):
     """Some prompts of a longer sequence, in an order: 4 bytes each."""
 
-    def __init__(self, source: Sequence[Prompt], which: npt.NDArray[np.integer]) -> None:
+    def __init__(self, source: Spool[Prompt], which: npt.NDArray[np.integer]) -> None:
         self._source, self._which = source, which.astype(np.uint32)
 
     def at(self, index: int) -> Prompt:
         """The prompt at that place of the order."""
-        return self._source[int(self._which[index])]
+        return self._source.at(int(self._which[index]))
+
+    def raw(self, index: int) -> bytes:
+        """The same as JSON."""
+        return self._source.raw(int(self._which[index]))
 
     def __len__(self) -> int:
         return len(self._which)
@@ -43,6 +48,11 @@ class Ids(Lazy[str]):
 
     def __init__(self, numbers: Hashes) -> None:
         self.numbers = numbers
+
+    @cached_property
+    def order(self) -> npt.NDArray[np.intp]:
+        """Their places in the order of the numbers."""
+        return np.argsort(self.numbers)
 
     def at(self, index: int) -> str:
         """The id as its 16 hex digits."""
@@ -67,6 +77,7 @@ class LoadedSet:
         removed: rows and prompts left out on demand, by the key of RUN.toml that did it.
         contaminated: those that `decontaminate` removed.
         guess: what the columns were taken for, a sentence.
+        turns: how many turns of the user come after each prompt, in their order.
     """
 
     name: str
@@ -80,6 +91,7 @@ class LoadedSet:
     removed: Mapping[str, int] = field(default_factory=dict[str, int])
     contaminated: Sequence[Contaminated] = ()
     guess: str = ""
+    turns: array[int] = field(default_factory=lambda: array("I"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,11 +157,12 @@ class _Named(Lazy[str]):
 
 
 class Mixed(Lazy[Prompt]):
-    """The prompts of several sets, in an order: 6 bytes each."""
+    """The prompts of several sets, in an order: 10 bytes each."""
 
     def __init__(self, sets: Sequence[Sequence[Prompt]], order: npt.NDArray[np.integer]) -> None:
         """`order`: numbers of prompts, counted through all sets one after the other."""
         sizes = [len(one) for one in sets]
+        self.order = order.astype(np.uint32)
         self._sets = sets
         self._which = np.repeat(np.arange(len(sizes), dtype=np.uint16), sizes)[order]
         self._place = np.concatenate([np.empty(0, np.uint32), *(np.arange(size, dtype=np.uint32) for size in sizes)])[
@@ -159,6 +172,12 @@ class Mixed(Lazy[Prompt]):
     def at(self, index: int) -> Prompt:
         """The prompt at that place of the order."""
         return self._sets[int(self._which[index])][int(self._place[index])]
+
+    def chosen(self, masks: Sequence[npt.NDArray[np.bool_]]) -> Iterator[Prompt]:
+        """Some of them, in the order: a mask over each set's prompts says which. No other one is read."""
+        every = np.concatenate([np.empty(0, np.bool_), *masks])
+        for place in np.flatnonzero(every[self.order]).tolist():
+            yield self.at(place)
 
     def __len__(self) -> int:
         return len(self._which)
@@ -170,7 +189,7 @@ class Counts(Mapping[tuple[str, str], int]):
     def __init__(self, sets: Iterable[LoadedSet]) -> None:
         self._sets: dict[str, tuple[Hashes, Small]] = {}
         for one in sets:
-            order = np.argsort(one.ids.numbers)
+            order = one.ids.order
             self._sets[one.name] = one.ids.numbers[order], np.array(one.tokens, np.uint32)[order]
 
     def __getitem__(self, key: tuple[str, str]) -> int:

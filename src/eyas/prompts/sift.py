@@ -31,7 +31,7 @@ class Sieve:
     """What a set keeps of its prompts, and what it has removed by the keys of RUN.toml.
 
     Attributes:
-        rows, tokens: of the prompts that stayed, in the order in which they were asked about.
+        rows, tokens, turns: of the prompts that stayed, in the order in which they were asked about.
     """
 
     dataset: Dataset
@@ -42,6 +42,7 @@ class Sieve:
     contaminated: Spool[Contaminated]
     rows: array[int] = field(default_factory=lambda: array("I"))
     tokens: array[int] = field(default_factory=lambda: array("I"))
+    turns: array[int] = field(default_factory=lambda: array("I"))
     removed: Counter[str] = field(default_factory=Counter[str])
 
     @classmethod
@@ -74,6 +75,7 @@ class Sieve:
             if key is None:
                 self.rows.append(row)
                 self.tokens.append(tokens)
+                self.turns.append(len(prompt.turns))
                 if self.sketches:
                     self.sketches.add(user_texts(prompt))
                 return

@@ -17,7 +17,8 @@ from eyas.errors import StorageError
 
 T = TypeVar("T")
 _BLOCK = 1 << 20
-_encoder = msgspec.json.Encoder()
+encoded = msgspec.json.Encoder().encode
+"""A value as JSON."""
 
 
 class Lazy(Sequence[T]):
@@ -62,20 +63,22 @@ class Spool(Lazy[T]):
             StorageError: the disk takes no more.
             ValueError, TypeError: the value is none that JSON in UTF-8 can hold; nothing was added.
         """
-        self._tail += _encoder.encode(value)
+        self._tail += encoded(value)
         self._ends.append(self._written + len(self._tail))
         if len(self._tail) >= _BLOCK:
             self._flush()
 
     def at(self, index: int) -> T:
         """The value with that number."""
+        return self._decoder.decode(self.raw(index))
+
+    def raw(self, index: int) -> bytes:
+        """The same as JSON, as it was added."""
         start = self._ends[index - 1] if index else 0
         end = self._ends[index]
         if start >= self._written:
-            raw: bytes | memoryview = memoryview(self._tail)[start - self._written : end - self._written]
-        else:
-            raw = os.pread(self._file, end - start, start)
-        return self._decoder.decode(raw)
+            return bytes(memoryview(self._tail)[start - self._written : end - self._written])
+        return os.pread(self._file, end - start, start)
 
     def __len__(self) -> int:
         return len(self._ends)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, TextIO
 
 from eyas.ledger import usd
+from eyas.report.end import End, words
 from eyas.report.fit import fit
 from eyas.report.habits import sentences
 from eyas.state import State
@@ -18,6 +19,11 @@ ENDS = ("partial", "refused", "failed", "unknown", "skipped", "pending")
 """Columns of a run's table that mostly hold zeros."""
 MOST_LENGTH = 0.02
 """The share of answers cut at max_tokens above which there is a warning."""
+
+
+def _unknown() -> End | None:
+    """Nobody knows when it ends."""
+    return None
 
 
 @dataclass(slots=True)
@@ -32,8 +38,8 @@ class Line:
     _when: float = 0.0
     _error: str = ""
 
-    def tick(self, state: State, in_flight: int, last_error: str) -> None:
-        """Time passed."""
+    def tick(self, state: State, in_flight: int, last_error: str, predict: Callable[[], End | None] = _unknown) -> None:
+        """Time passed; `predict` is called only when a line is due."""
         now = self.clock()
         if now < self._next:
             return
@@ -41,7 +47,7 @@ class Line:
         rate = (tokens - self._tokens) / (now - self._when) if self._when else 0.0
         self._next, self._tokens, self._when = now + self.every, tokens, now
         width = shutil.get_terminal_size().columns - 1 if self.out.isatty() else 0
-        text = _line(state, in_flight, (tokens, rate), width)
+        text = _line(state, in_flight, (tokens, rate), width, words(predict()))
         error = f" | last: {plain(last_error, 80)}" if last_error else ""
         if width and error and len(text) + len(error) > width:
             # A line of its own, once: the figures go before it.
@@ -51,8 +57,11 @@ class Line:
         self.out.flush()
 
 
-def _line(state: State, in_flight: int, tokens: tuple[int, float], width: int) -> str:
-    """The line, as full as `width` columns take (0: they take all). `tokens` are those kept, and those a second."""
+def _line(state: State, in_flight: int, tokens: tuple[int, float], width: int, end: str = "") -> str:
+    """The line, as full as `width` columns take (0: they take all). `tokens` are those kept, and those a second.
+
+    `end` says when it will be over, where that is known.
+    """
     ended = {verdict: sum(d.ended.get(verdict, 0) for d in state.datasets.values()) for verdict in Verdict}
     works = sum(dataset.works for dataset in state.datasets.values())
     money = state.money
@@ -64,10 +73,12 @@ def _line(state: State, in_flight: int, tokens: tuple[int, float], width: int) -
         f"{tokens[0]:,} tokens, {tokens[1]:,.0f}/s | ${usd(money.settled):.2f}{cap} spent{unknown}, "
         f"${usd(money.reserved):.2f} reserved"
     )
+    end = f" | {end}" if end else ""
     failed = f", {others} failed" if others else ""
     head = f"{ended[Verdict.DONE] + ended[Verdict.PARTIAL]}/{works} answered{failed} | {in_flight} in flight"
     spent = f"${usd(money.settled):.2f}{cap} spent"
-    forms = (full, f"{head} | {tokens[1]:,.0f} tokens/s | {spent}{unknown}", f"{head} | {spent}", spent)
+    short = f"{head} | {tokens[1]:,.0f} tokens/s | {spent}{unknown}"
+    forms = (full + end, short + end, f"{head} | {spent}{end}", f"{head} | {spent}", spent)
     return next((form for form in forms if not width or len(form) <= width), spent)
 
 

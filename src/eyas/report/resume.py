@@ -35,7 +35,7 @@ def sentences(state: State, folder: Path, repeats: int, asked: int | None = None
 
 def _killed(state: State) -> str:
     """What the last process had in flight; it was settled after this session was opened, and before anything else."""
-    left = [a for a in state.attempts.values() if a.settled is not None and a.settled.at >= state.opened]
+    left = [a for a in state.attempts.unpacked() if a.settled is not None and a.settled.at >= state.opened]
     if not left:
         return ""
     kept = [attempt for attempt in left if attempt.answered]

@@ -205,6 +205,7 @@ def _providers(wish: Wish) -> Iterator[_Key]:
 
 def _limits() -> Iterator[_Key]:
     yield _default(Limits, "in_flight", "requests at the same time; needs as many open files and 256 more")
+    yield _default(Limits, "processes", "that read answers; 1: the run's own; auto: by cores and in_flight")
     yield _default(Limits, "connects_per_second", "new connections while the number in flight grows")
     yield _default(Limits, "connect_seconds", "to connect")
     yield _default(Limits, "headers_seconds", "from the send to the response's headers")

@@ -9,14 +9,18 @@ from collections import Counter
 from typing import Any
 
 from eyas.ledger import usd
+from eyas.report.end import End, figures
 from eyas.state import DatasetState, State, count_stranded
 from eyas.types import STRICT, Finish, Label, StopReason, Verdict
 
 _STOPPED = (StopReason.INTERRUPTED, StopReason.ERROR, StopReason.STORAGE)
 
 
-def status(state: State, *, running: bool) -> dict[str, Any]:
-    """The figures of a run. Money is in US dollars; `settled` includes `wasted`; live labels are provisional."""
+def status(state: State, *, running: bool, predicted: End | None = None) -> dict[str, Any]:
+    """The figures of a run. Money is in US dollars; `settled` includes `wasted`; live labels are provisional.
+
+    `predicted` is when the session that runs will be over.
+    """
     over, stranded = not running and state.closed is not None, count_stranded(state)
     return {
         "schema": 1,
@@ -48,6 +52,7 @@ def status(state: State, *, running: bool) -> dict[str, Any]:
         "habits": dict(sorted(state.habits.items())),
         "length": _length(state),
         "alarms": list(state.alarms),
+        "predicted": figures(predicted),
     }
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from eyas.sim.providers import Provider
 from eyas.sim.reply import Action, Reply, Step
-from eyas.sim.scenarios import SCENARIOS, Faults, Outage, Scenario, load
+from eyas.sim.scenarios import SCENARIOS, Capacity, Faults, Outage, Scenario, Workload, load
 from eyas.sim.text import Vocabulary
 from eyas.sim.world import World
 
 __all__ = [
     "SCENARIOS",
     "Action",
+    "Capacity",
     "Faults",
     "Outage",
     "Provider",
@@ -18,6 +19,7 @@ __all__ = [
     "Scenario",
     "Step",
     "Vocabulary",
+    "Workload",
     "World",
     "load",
 ]

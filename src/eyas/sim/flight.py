@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
 import msgspec
@@ -36,6 +36,10 @@ WHOLE = frozenset({None, "stall", "no_usage", "no_done", "misserved", "wrong_mod
 """Faults, or none, after which all that was sampled has been sent."""
 
 
+def _full() -> float:
+    return 1.0
+
+
 class Flight(msgspec.Struct, kw_only=True):
     """An accepted request.
 
@@ -47,6 +51,8 @@ class Flight(msgspec.Struct, kw_only=True):
         instant: repeated from the response cache: no waiting, and usage all zero.
         logprobs: it was asked for logprobs.
         surplus: see `count`.
+        pace: the share of its full speed at which the provider works now; `worked`: seconds of full speed by now.
+        begun, size: of an answer without text: what `worked` was at its first token, and all its tokens.
     """
 
     scenario: Scenario
@@ -63,6 +69,10 @@ class Flight(msgspec.Struct, kw_only=True):
     instant: bool = False
     logprobs: bool = False
     surplus: Surplus | None = None
+    pace: Callable[[], float] = _full
+    worked: Callable[[], float] = _full
+    begun: float | None = None
+    size: int = 0
 
     def counts(self, produced: int) -> Counts:
         """The provider's counts after that many sampled tokens."""
@@ -71,7 +81,7 @@ class Flight(msgspec.Struct, kw_only=True):
     @property
     def seconds(self) -> float:
         """From the acceptance to the last token."""
-        return 0.0 if self.instant else self.ttft + self.answer.size / self.tps
+        return 0.0 if self.instant else self.ttft + self.answer.size / (self.tps * self.pace())
 
 
 def _failure(flight: Flight) -> bytes:
@@ -96,13 +106,16 @@ def stream(flight: Flight, texts: Texts) -> Iterator[Step]:
     chunks, entry = Chunks(flight.head), flight.entry
     rest = yield from _waiting(flight.ttft, flight.scenario.keepalive, COMMENT)
     if flight.fault in BEFORE:
-        yield from _stream_before(flight, chunks, rest)
+        yield from stream_before(flight, chunks, rest)
         return
     each, turn = 0.0 if flight.instant else 1.0 / flight.tps, flight.turn if flight.fault in AMID else 0
     comments, draw = flight.scenario.comments, flight.rng.random
     shown = _pieces(flight, texts, chunks)
     listing = _listing(flight, flight.answer.parts, texts)
+    shared = flight.provider.batching > 0 and not flight.instant
     for tokens, data in shown if listing is None else listed(shown, listing, chunks.content(b"")):
+        if shared:
+            each = 1.0 / (flight.tps * flight.pace())
         if data:
             yield rest + tokens * each, COMMENT + data if draw() < comments else data
             rest = 0.0
@@ -111,13 +124,14 @@ def stream(flight: Flight, texts: Texts) -> Iterator[Step]:
         entry.sent += tokens
         if turn and entry.sent >= turn:
             if flight.fault != "stall":
-                yield from _stream_amid(flight, chunks, rest)
+                yield from stream_amid(flight, chunks, rest)
                 return
             rest, turn = rest + flight.scenario.stall_seconds, 0
-    yield from _stream_end(flight, chunks, rest)
+    yield from stream_end(flight, chunks, rest)
 
 
-def _stream_end(flight: Flight, chunks: Chunks, rest: float) -> Iterator[Step]:
+def stream_end(flight: Flight, chunks: Chunks, rest: float) -> Iterator[Step]:
+    """The steps after the last token, which came `rest` seconds before the first of them is due."""
     finish, usage = flight.answer.finish, usage_json(flight.counts(flight.answer.size))
     yield rest, chunks.finish(finish)
     if flight.fault != "no_usage":
@@ -127,7 +141,8 @@ def _stream_end(flight: Flight, chunks: Chunks, rest: float) -> Iterator[Step]:
     yield 0.0, Action.END
 
 
-def _stream_before(flight: Flight, chunks: Chunks, rest: float) -> Iterator[Step]:
+def stream_before(flight: Flight, chunks: Chunks, rest: float) -> Iterator[Step]:
+    """The steps of a fault before any token."""
     match flight.fault:
         case "early_cut":
             yield rest, Action.RESET if flight.rng.random() < 0.5 else Action.END
@@ -144,7 +159,8 @@ def _stream_before(flight: Flight, chunks: Chunks, rest: float) -> Iterator[Step
     yield 0.0, Action.END
 
 
-def _stream_amid(flight: Flight, chunks: Chunks, rest: float) -> Iterator[Step]:
+def stream_amid(flight: Flight, chunks: Chunks, rest: float) -> Iterator[Step]:
+    """The steps of a fault amid the tokens, of which `entry.sent` have come."""
     match flight.fault:
         case "cut_close":
             yield rest, Action.END
@@ -215,7 +231,7 @@ def whole(flight: Flight, texts: Texts) -> Iterator[Step]:
         turn = 0
     elif fault in AMID and fault != "stall":
         turn = flight.turn
-    seconds = 0.0 if flight.instant else flight.ttft + turn / flight.tps
+    seconds = 0.0 if flight.instant else flight.ttft + turn / (flight.tps * flight.pace())
     seconds += flight.scenario.stall_seconds if fault == "stall" else 0.0
     rest = yield from _waiting(seconds, flight.scenario.keepalive, KEEPALIVE)
     flight.entry.sent = turn

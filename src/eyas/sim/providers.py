@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any, Literal
 
 import msgspec
@@ -24,6 +25,7 @@ ReasoningCount = Literal["with_end", "exact", "estimate"]
 """What `reasoning_tokens` counts: R + 1 (`</think>` included), R, or a guess a few percent off."""
 
 
+@lru_cache(maxsize=1024)
 def nano(price: str) -> int:
     """Nano-dollars of a decimal string of dollars.
 
@@ -45,6 +47,8 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
         prompt, completion: US dollars a token, as the decimal strings of the API.
         status, uptime: as the endpoint list shows them; uptime is percent.
         slots: answers at the same time; more get 429. 0 is no limit.
+        per_second: requests that it takes a second; more get 429 with Retry-After 1. 0 is no limit.
+        batching: with n answers at the same time each comes at 1 / (1 + n / batching) of its speed. 0: at full speed.
         tps, tps_sigma: median tokens a second of an answer and the sigma of its lognormal spread.
         ttft: median seconds to the first token.
         think_sampled: `<think>` counts as a completion token, so the prompt counts one less.
@@ -70,6 +74,8 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
     status: int = 0
     uptime: float | None = 99.0
     slots: int = 0
+    per_second: float = 0.0
+    batching: float = 0.0
     tps: float = 20.0
     tps_sigma: float = 0.35
     ttft: float = 1.2
@@ -135,7 +141,9 @@ def _passes(route: Route, provider: Provider) -> bool:
         return False
     if route.quantizations is not None and (provider.quantization or "unknown") not in route.quantizations:
         return False
-    limits = route.max_price or {}
+    limits = route.max_price
+    if not limits:
+        return True
     per_million = {"prompt": Decimal(provider.prompt) * 10**6, "completion": Decimal(provider.completion) * 10**6}
     return all(per_million[key] <= Decimal(str(limit)) for key, limit in limits.items() if key in per_million)
 

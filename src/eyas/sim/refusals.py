@@ -52,12 +52,19 @@ def too_long(context: int, prompt: int, limit: int) -> Reply:
     return body(400, envelope(400, message, {"error_type": "context_length_exceeded"}), wait=0.05)
 
 
-def upstream(kind: str, provider: Provider, model: str, rng: random.Random) -> Reply:
-    """The provider's own trouble before the headers: rate_limit, unavailable or server_error."""
+def upstream(
+    kind: str, provider: Provider, model: str, rng: random.Random, retry_after: tuple[int, int] = (1, 3)
+) -> Reply:
+    """The provider's own trouble before the headers: rate_limit, unavailable, server_error, or "requests", too many a second.
+
+    Half of them say to come back after so many seconds, from and to; the last one says 1.
+    """
     metadata: dict[str, Any] = {"provider_name": provider.name, "is_byok": False}
-    headers = {"Retry-After": str(rng.randint(1, 3))} if rng.random() < 0.5 else {}
+    headers = {"Retry-After": str(rng.randint(*retry_after))} if rng.random() < 0.5 else {}
+    if kind == "requests":
+        headers = {"Retry-After": "1"}
     wait = rng.uniform(0.05, 0.4)
-    if kind == "rate_limit":
+    if kind in ("rate_limit", "requests"):
         metadata["raw"] = (
             f"{model} is temporarily rate-limited upstream. Please retry shortly, or add your own key to accumulate "
             "your rate limits"

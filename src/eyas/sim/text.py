@@ -85,7 +85,7 @@ class Answer(msgspec.Struct, frozen=True):
 
     def upto(self, tokens: int) -> tuple[Part, ...]:
         """The parts of the first so many ids."""
-        return tuple(_cut(list(self.parts), tokens))
+        return tuple(cut_at(list(self.parts), tokens))
 
     def count(self, channel: Channel) -> int:
         """Tokens in one channel."""
@@ -155,7 +155,7 @@ class Sampler:
             parts += self._tool_section(shape, rng)
         parts.append(Part("special", array("i", [form.stop])))
         drifted = shape.drift and self._drift(parts, rng)
-        kept = _cut(parts, shape.limit)
+        kept = cut_at(parts, shape.limit)
         if kept is parts:
             return Answer(tuple(parts), "tool_calls" if shape.calls else "stop", not drifted, drifted)
         canonical = all(part.channel == "special" or self._again(part) == part.ids for part in kept)
@@ -223,7 +223,7 @@ def lengths(median: float, sigma: float, most: int, rng: random.Random) -> int:
     return max(1, min(most, round(median * math.exp(rng.gauss(0.0, sigma)))))
 
 
-def _cut(parts: list[Part], limit: int) -> list[Part]:
+def cut_at(parts: list[Part], limit: int) -> list[Part]:
     """The parts up to `limit` tokens; the list itself if nothing has to go."""
     kept, left = list[Part](), limit
     for part in parts:

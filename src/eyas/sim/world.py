@@ -23,14 +23,14 @@ from eyas.sim.books import Books, Entry
 from eyas.sim.cache import Cached, ResponseCache
 from eyas.sim.chunks import envelope
 from eyas.sim.counting import CountPrompt, Meter
-from eyas.sim.cutting import Texts
-from eyas.sim.flight import AMID, FREE, LOST, WHOLE, Flight, stream, whole
+from eyas.sim.flight import AMID, FREE, LOST, WHOLE, Flight
+from eyas.sim.gate import Full, Gate
 from eyas.sim.providers import Provider, Route, allowed, ranked
 from eyas.sim.refusals import page, refused, reset, too_long, unrouted, upstream
 from eyas.sim.reply import Reply, body
 from eyas.sim.scenarios import Scenario
-from eyas.sim.slots import Slots
-from eyas.sim.text import Answer, Sampler, Shape, Vocabulary, lengths
+from eyas.sim.text import Answer, Shape, Vocabulary
+from eyas.sim.written import Author, Written
 
 _ALPHANUMERIC = string.ascii_letters + string.digits
 _UPSTREAM = frozenset({"rate_limit", "unavailable", "server_error"})
@@ -45,6 +45,7 @@ class World:
         vocabulary: the model's tokenizer.
         now: the clock, in seconds; any origin, but it must never go back.
         count_prompt: renders and counts a prompt as the model's own template does; an approximation without it.
+        author: who makes the answers; sampled texts without it.
     """
 
     def __init__(
@@ -54,19 +55,19 @@ class World:
         vocabulary: Vocabulary,
         now: Callable[[], float],
         count_prompt: CountPrompt | None = None,
+        author: Author | None = None,
     ) -> None:
         self.scenario = scenario
         self.books = Books()
         self.purse = Purse(scenario, now)
         self._seed = seed
         self._now = now
-        self._began = now()
         self._meter = Meter(vocabulary, count_prompt)
-        self._sampler = Sampler(vocabulary)
-        self._texts = Texts(vocabulary)
+        self._author = author or Written(vocabulary)
         self._account = Account(scenario, self.books, self.purse, now)
         self._cache = ResponseCache()
-        self._slots = Slots()
+        self._gate = Gate(scenario, now)
+        self._flying: dict[str, Flight] = {}
         self._seen: Counter[str] = Counter()
         self._rates = [(name, rate) for name, rate in msgspec.structs.asdict(scenario.faults).items() if rate]
 
@@ -78,6 +79,11 @@ class World:
         if method == "GET":
             return self._account.get(target, key)
         return body(404, envelope(404, "Not Found"))
+
+    def sent(self, generation_id: str) -> int:
+        """Tokens of an answer that have reached its client by now; 0 for one that the world does not know."""
+        flight, entry = self._flying.get(generation_id), self.books.entries.get(generation_id)
+        return self._author.sent(flight) if flight else entry.sent if entry else 0
 
     def _key(self, headers: Mapping[str, str]) -> str | None:
         scheme, _, key = headers.get("authorization", "").partition(" ")
@@ -92,6 +98,7 @@ class World:
         if flight is not None:
             reply.generation_id = flight.entry.id
             self.books.entries[flight.entry.id] = flight.entry
+            self._flying[flight.entry.id] = flight
         reply.on_close(partial(self._close, flight, ask))
         return reply
 
@@ -131,12 +138,13 @@ class World:
             return refused(refusal), None, ask
         if fault in _UPSTREAM:
             self.books.faults[fault] += 1
-            return upstream(fault, tried[0], chat.model, rng), None, ask
+            return upstream(fault, tried[0], chat.model, rng, self.scenario.retry_after), None, ask
         if fault == "misserved":
             tried, fault = self._others(tried, chat.provider)
-        provider = self._admit(tried)
-        if isinstance(provider, tuple):
-            return upstream(provider[0], provider[1], chat.model, rng), None, ask
+        provider = self._gate.admit(tried)
+        if isinstance(provider, Full):
+            self.books.faults[provider.fault] += 1
+            return upstream(provider.kind, provider.provider, chat.model, rng, self.scenario.retry_after), None, ask
         flight = self._open(ask, provider, number, prompt, (fault, rng))
         return self._play(flight, ask), flight, ask
 
@@ -156,19 +164,6 @@ class World:
             return tried, None
         return [min(others, key=lambda p: p.prompt_nano + p.completion_nano)], "misserved"
 
-    def _admit(self, tried: list[Provider]) -> Provider | tuple[str, Provider]:
-        now, failed = self._now(), ("", "", tried[0])
-        for provider in tried:
-            if any(o.tag == provider.tag and o.start <= now - self._began < o.end for o in self.scenario.outages):
-                failed = ("outage", "unavailable", provider)
-                continue
-            slots = provider.slots if self.scenario.slots is None else self.scenario.slots
-            if self._slots.take(provider.tag, slots, now):
-                return provider
-            failed = ("slots", "rate_limit", provider)
-        self.books.faults[failed[0]] += 1
-        return failed[1], failed[2]
-
     def _open(
         self, ask: Ask, provider: Provider, number: int, prompt: int, fate: tuple[str | None, random.Random]
     ) -> Flight:
@@ -186,11 +181,12 @@ class World:
             scenario=scenario, provider=provider, answer=answer, entry=entry, head=self._head(entry), rng=rng,
             prompt=prompt, tps=tps, ttft=ttft, fault=fault, turn=rng.randint(1, max(1, answer.size - 1)),
             logprobs=bool(ask.chat.logprobs), surplus=self._meter.surplus if provider.other_tokenizer else None,
+            pace=self._gate.pace(provider.tag), worked=self._gate.worked(provider.tag),
         )  # fmt: skip
 
     def _sample(self, ask: Ask, number: int, thinking: bool, limit: int) -> Answer:
         scenario, rng = self.scenario, random.Random(f"{self._seed}|{ask.prompt_key}|{number}")
-        total = lengths(scenario.length_median, scenario.length_sigma, scenario.length_max, rng)
+        total = self._author.length(scenario, ask.chat, rng)
         share = min(0.95, max(0.05, rng.gauss(scenario.thinking_share, 0.1)))
         reasoning = max(1, round(total * share)) if thinking else None
         drift, calls = rng.random() < scenario.drift, ()
@@ -198,7 +194,7 @@ class World:
             calls = tuple(rng.choices(ask.chat.tools, k=1 + (rng.random() < 0.3)))
         content = 0 if calls and rng.random() < 0.6 else max(1, total - (reasoning or 0))
         compact = scenario.compact_share > 0 and rng.random() < scenario.compact_share
-        return self._sampler.sample(Shape(reasoning, content, limit, drift, calls, ask.chat.calls_before, compact), rng)
+        return self._author.sample(Shape(reasoning, content, limit, drift, calls, ask.chat.calls_before, compact), rng)
 
     def _entry(self, ask: Ask, provider: Provider, answer: Answer, rng: random.Random, *, thinking: bool) -> Entry:
         now = self._now()
@@ -239,8 +235,7 @@ class World:
         }
         if ask.cache_ttl is not None:
             headers["X-OpenRouter-Cache-Status"] = "MISS"
-        steps = stream(flight, self._texts) if ask.chat.stream else whole(flight, self._texts)
-        return Reply(200, steps, headers=headers)
+        return Reply(200, self._author.steps(flight), headers=headers)
 
     def _close(self, flight: Flight | None, ask: Ask | None, played: bool) -> None:
         now = self._now()
@@ -248,6 +243,8 @@ class World:
         if flight is None or ask is None:
             return
         entry, fault, size = flight.entry, flight.fault, flight.answer.size
+        del self._flying[entry.id]
+        entry.sent = self._author.sent(flight)
         if fault is not None and (played or (fault in AMID and entry.sent >= flight.turn)):
             self.books.faults[fault] += 1
         entry.produced, entry.ended = size, now
@@ -273,7 +270,7 @@ class World:
         if flight.instant:
             return
         self.purse.settle(entry.id, ask.key, counts.cost)
-        self._slots.free(entry.tag, ended)
+        self._gate.free(entry.tag, ended)
         if (
             ask.cache_ttl is not None
             and entry.status != "error"

@@ -19,6 +19,7 @@ from eyas.events import (
     SessionClosed,
     SessionOpened,
     Settled,
+    Tuned,
     TurnAdded,
     TurnRefused,
 )
@@ -26,6 +27,7 @@ from eyas.standing import ANSWERED, Attempt, DatasetState, ProviderState, WorkSt
 from eyas.state import attempts, prompts
 from eyas.state.model import APPLY as _APPLY
 from eyas.state.model import State
+from eyas.state.touched import Touched
 from eyas.state.turns import askable, count_stranded, followed, stranded, wanted
 
 __all__ = [
@@ -34,6 +36,7 @@ __all__ = [
     "DatasetState",
     "ProviderState",
     "State",
+    "Touched",
     "WorkState",
     "askable",
     "count_stranded",
@@ -66,8 +69,9 @@ _APPLY.update(
         Headers: attempts.headers,
         Settled: attempts.settled,
         Corrected: attempts.corrected,
-        Labelled: lambda state, event: state.labels.update({event.attempt: event.label}),
+        Labelled: attempts.labelled,
         Learned: lambda state, event: state.habits.update(event.habits),
         Alarm: lambda state, event: state.alarms.append(event.detail),
+        Tuned: lambda _state, _event: None,
     }
 )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from eyas.errors import LedgerError
-from eyas.events import Corrected, Headers, Intent, Settled
+from eyas.events import Corrected, Headers, Intent, Labelled, Settled
+from eyas.ledger import cost_of
 from eyas.standing import ANSWERED, MOST_LOST, Attempt, DatasetState, ProviderState, better, stand
 from eyas.state.model import State, drop, stand_by
 from eyas.state.turns import after, followed
@@ -18,6 +19,9 @@ def begun(state: State, event: Intent) -> None:
     state.attempts[event.attempt] = Attempt(
         event.attempt, event.work, event.number, event.tag, event.reserved, event.mark
     )
+    if state.touched is not None:
+        state.touched.attempts.add(event.attempt)
+    state.providers.setdefault(event.tag, ProviderState()).prices = event.prices
     state.pending_cost.add(event.attempt)
     state.last_attempt = max(state.last_attempt, event.attempt)
     work = state.work(event.work)
@@ -94,7 +98,7 @@ def _break_off(state: State, dataset: DatasetState, work: Work) -> None:
         later = state.works.get(work)
         if later is None or later.answer is None or not later.owed:
             return
-        stand_by(state, dataset, later)
+        stand_by(state, dataset, state.work(work))
 
 
 def _count_provider(state: State, attempt: Attempt, event: Settled) -> None:
@@ -105,8 +109,42 @@ def _count_provider(state: State, attempt: Attempt, event: Settled) -> None:
         provider.answers += 1
         provider.seconds += event.seconds
         provider.output_tokens += event.tokens
+        provider.unjudged += event.cost or 0
+    elif event.cost:
+        provider.judged += 1
     if event.kind is not None:
         provider.failures[event.kind] = provider.failures.get(event.kind, 0) + 1
+
+
+def labelled(state: State, event: Labelled) -> None:
+    """It got a provisional label, perhaps instead of another one; its provider is judged by that."""
+    before = state.labels.get(event.attempt)
+    state.labels[event.attempt] = event.label
+    _judge(state, event, before)
+    if state.touched is not None:
+        state.touched.labels.add(event.attempt)
+
+
+def _judge(state: State, event: Labelled, before: Label | None) -> None:
+    attempt = state.attempts.get(event.attempt)
+    if attempt is None or attempt.settled is None:
+        return
+    _count_label(state, attempt.provider, event.label, 1)
+    if before is not None:
+        _count_label(state, attempt.provider, before, -1)
+    provider = state.providers[attempt.tag]
+    if before is None:
+        provider.judged += 1
+        provider.unjudged -= attempt.cost or 0
+    strict = (event.label in STRICT) - (before in STRICT)
+    if strict and provider.prices is not None:
+        prompt = state.prompt_tokens(attempt.work)
+        provider.listed += strict * cost_of(provider.prices, prompt, attempt.settled.tokens)
+
+
+def _count_label(state: State, provider: str, label: Label, change: int) -> None:
+    counts = state.labelled.setdefault(provider, {})
+    counts[label] = counts.get(label, 0) + change
 
 
 def corrected(state: State, event: Corrected) -> None:
@@ -124,12 +162,20 @@ def corrected(state: State, event: Corrected) -> None:
     attempt.cost = event.cost
     attempt.counts = event.counts or attempt.counts
     attempt.written_off = event.written_off
+    label = state.labels.get(event.attempt)
+    if label is not None and event.provider and not attempt.provider:
+        _count_label(state, "", label, -1)
+        _count_label(state, event.provider, label, 1)
     attempt.provider = attempt.provider or event.provider
     change = event.cost - (before or 0)
     state.datasets[attempt.work.dataset].cost += change
     provider = state.providers[attempt.tag]
     provider.cost += change
     provider.name = provider.name or event.provider
+    if attempt.settled is not None and attempt.settled.verdict in ANSWERED:
+        provider.unjudged += change if event.attempt not in state.labels else 0
+    elif before is None and change:
+        provider.judged += 1
     _owe_again(state, attempt.work, written_off=event.written_off)
 
 
@@ -139,6 +185,6 @@ def _owe_again(state: State, work: Work, *, written_off: bool) -> None:
     if known is None or known.verdict is not Verdict.UNKNOWN or any(a.work == work for a in state.unknown()):
         return
     over = state.waste_limit is not None and state.money.wasted > state.waste_limit
-    wasted = any(attempt.cost for attempt in state.attempts.values() if attempt.work == work)
+    wasted = any(attempt.cost for attempt in state.attempts_at(work))
     failed = (known.lost >= MOST_LOST and not written_off) or (over and wasted)
-    stand(state.datasets[work.dataset], known, Verdict.FAILED if failed else Verdict.AGAIN, known.kind)
+    stand(state.datasets[work.dataset], state.work(work), Verdict.FAILED if failed else Verdict.AGAIN, known.kind)

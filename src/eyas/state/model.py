@@ -10,6 +10,8 @@ from eyas.errors import LedgerError
 from eyas.events import AnyEvent
 from eyas.ledger import Money
 from eyas.standing import Attempt, DatasetState, ProviderState, WorkState, stand
+from eyas.state.packed import Attempts
+from eyas.state.touched import Touched
 from eyas.types import Label, StopReason, Work
 
 APPLY: dict[type[AnyEvent], Callable[[State, Any], None]] = {}
@@ -20,7 +22,8 @@ APPLY: dict[type[AnyEvent], Callable[[State, Any], None]] = {}
 class State:
     """The run, folded. `apply` one event after the other; nothing else changes it.
 
-    `began` is when the first session was opened, `opened` when the last one was.
+    `labelled` are the labels by who answered. `began` is when the first session was opened, `opened` when the last one was. `touched` notes what may have changed, where
+    a checkpoint is kept; it is no part of where the run stands.
     """
 
     model: str = ""
@@ -29,10 +32,11 @@ class State:
     waste_limit: int | None = None
     datasets: dict[str, DatasetState] = field(default_factory=dict[str, DatasetState])
     works: dict[Work, WorkState] = field(default_factory=dict[Work, WorkState])
-    attempts: dict[int, Attempt] = field(default_factory=dict[int, Attempt])
+    attempts: Attempts = field(default_factory=Attempts)
     pending_cost: set[int] = field(default_factory=set[int])
     providers: dict[str, ProviderState] = field(default_factory=dict[str, ProviderState])
     labels: dict[int, Label] = field(default_factory=dict[int, Label])
+    labelled: dict[str, dict[Label, int]] = field(default_factory=dict[str, dict[Label, int]])
     sessions: int = 0
     closed: StopReason | None = None
     habits: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
@@ -40,6 +44,7 @@ class State:
     opened: float = 0.0
     alarms: list[str] = field(default_factory=list[str])
     last_attempt: int = 0
+    touched: Touched | None = field(default=None, compare=False, repr=False)
 
     def apply(self, event: AnyEvent) -> None:
         """Take one event in.
@@ -50,21 +55,33 @@ class State:
         APPLY[type(event)](self, event)
 
     def attempt(self, number: int) -> Attempt:
-        """The attempt of that id; raises LedgerError if there is none."""
+        """The attempt of that id, to be looked at or changed; raises LedgerError if there is none."""
         if number not in self.attempts:
             raise LedgerError(f"attempt {number} has no intent in the journal")
+        if self.touched is not None:
+            self.touched.attempts.add(number)
         return self.attempts[number]
 
     def work(self, work: Work) -> WorkState:
-        """The state of a work, a fresh one if it was never asked."""
+        """The state of a work, to be looked at or changed; a fresh one if it was never asked."""
+        if self.touched is not None:
+            self.touched.works.add(work)
         return self.works.get(work) or self.works.setdefault(work, WorkState())
 
     def prompt_tokens(self, work: Work) -> int:
         """Our own count of the prompt of a work, its history included; 0 where it was not counted."""
-        if work.turn == 0:
+        if not work.turn:
             return self.datasets[work.dataset].prompts.get(work.prompt_id, 0)
         known = self.works.get(work)
         return known.prompt_tokens if known else 0
+
+    def attempts_at(self, work: Work) -> list[Attempt]:
+        """All attempts at a work, to be looked at only."""
+        found = [attempt for attempt in self.attempts.unpacked() if attempt.work == work]
+        known = self.works.get(work)
+        if known is not None and known.answer is not None and all(each.id != known.answer for each in found):
+            found.append(self.attempts[known.answer])  # a packed one is the answer that its work stands by
+        return sorted(found, key=lambda attempt: attempt.id)
 
     def left_open(self) -> list[Attempt]:
         """Attempts without an outcome, oldest first: in flight, or cut by a kill."""

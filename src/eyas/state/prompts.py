@@ -41,6 +41,7 @@ def closed(state: State, event: SessionClosed) -> None:
 
 def added(state: State, event: PromptAdded) -> None:
     """A prompt joined, or has other turns now."""
+    _touch(state, event.dataset, event.prompt_id)
     dataset = state.datasets.setdefault(event.dataset, DatasetState())
     dataset.prompts[event.prompt_id] = event.tokens
     dataset.turns.pop(event.prompt_id, None)
@@ -52,9 +53,10 @@ def added(state: State, event: PromptAdded) -> None:
 
 def removed(state: State, event: PromptRemoved) -> None:
     """A prompt left: of its works those count on that had ended."""
+    _touch(state, event.dataset, event.prompt_id)
     dataset = state.datasets[event.dataset]
     works = wanted(event.dataset, dataset, event.prompt_id)
-    known = [state.works[work] for work in works if work in state.works]
+    known = [state.work(work) for work in works if work in state.works]
     for each in known:
         if each.owed and each.answer is not None:
             stand_by(state, dataset, each)  # it was to be asked again, and cannot be
@@ -67,12 +69,14 @@ def forgotten(state: State, event: Forgotten) -> None:
     """Prompts are no works any more; what they cost stays."""
     doomed = set(event.prompts)
     for name, prompt_id in doomed:
+        _touch(state, name, prompt_id)
         dataset = state.datasets.setdefault(name, DatasetState())
         for table in (dataset.prompts, dataset.turns, dataset.gone):
             table.pop(prompt_id, None)
         dataset.forgotten.add(prompt_id)
     for work in [work for work in state.works if (work.dataset, work.prompt_id) in doomed]:
-        known = state.works.pop(work)
+        known = state.work(work)
+        del state.works[work]
         stand(state.datasets[work.dataset], known, Verdict.AGAIN)
         if known.answer is not None:
             drop(state, known.answer)
@@ -105,3 +109,8 @@ def turn_refused(state: State, event: TurnRefused) -> None:
         stand_by(state, dataset, known)
     else:
         stand(dataset, known, Verdict.REFUSED, FailureKind.REFUSED)
+
+
+def _touch(state: State, dataset: str, prompt_id: str) -> None:
+    if state.touched is not None:
+        state.touched.prompts.add((dataset, prompt_id))

@@ -30,7 +30,7 @@ def followed(state: State, work: Work) -> bool:
     known = state.works.get(work)
     if known is None or known.verdict is not Verdict.DONE or known.answer is None:
         return False
-    settled = state.attempt(known.answer).settled
+    settled = state.attempts[known.answer].settled
     return settled is not None and settled.finish in _WHOLE
 
 
@@ -58,6 +58,8 @@ def stranded(state: State) -> Iterator[Work]:
     It breaks off at a turn that ended without a whole answer: partial, cut at max_tokens, refused, failed, or unknown for
     now. Should that turn be done after all, they are owed again.
     """
+    if not any(dataset.turns for dataset in state.datasets.values()):
+        return
     for work, known in state.works.items():
         dataset = state.datasets[work.dataset]
         last = dataset.turns.get(work.prompt_id, 0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 
 from eyas.sim.providers import CutStyle, Provider
@@ -62,18 +64,48 @@ class Outage(msgspec.Struct, frozen=True):
     end: float
 
 
+class Capacity(msgspec.Struct, frozen=True):
+    """A provider has only this share of its slots from `start` to `end`, seconds since the world began."""
+
+    tag: str
+    start: float
+    end: float
+    share: float
+
+
+class Workload(msgspec.Struct, frozen=True, kw_only=True):
+    """The run that a scenario is about, for a rehearsal without a RUN.toml.
+
+    Attributes:
+        datasets: names of its prompt sets; `prompts` of `prompt_tokens` tokens each stand in every one of them.
+        output_tokens: quota of each set; None: an answer to every prompt.
+        max_tokens, in_flight, usd, mode: as RUN.toml has them.
+    """
+
+    datasets: tuple[str, ...] = ("A",)
+    prompts: int = 5_000
+    prompt_tokens: int = 200
+    output_tokens: int | None = None
+    max_tokens: int = 8192
+    in_flight: int = 1000
+    usd: float = 100.0
+    mode: Literal["strict", "metered"] = "strict"
+
+
 class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     """Everything about a world but its seed and its clock; change it with `msgspec.structs.replace`.
 
     Attributes:
-        length_median, length_sigma, length_max: tokens of an answer, lognormal, before max_tokens. Text ends with a
-            whole sentence, so an answer is up to 80 tokens longer; only max_tokens is exact.
+        length_median, length_sigma, length_min, length_max: tokens of an answer, lognormal, before max_tokens. Text ends
+            with a whole sentence, so an answer is up to 80 tokens longer; only max_tokens is exact.
         thinking_share: the share of an answer that is reasoning.
         tool_share: how often an answer to a request with tools calls them.
         compact_share: how often tool arguments are sampled without spaces.
         drift: the share of answers in which some tokens are a split that the tokenizer would not choose.
         speed: factor on every provider's tokens a second; `tps` and `ttft` (seconds) replace the providers' own.
         slots: replaces every provider's own; 0 is no limit.
+        capacities: times during which a provider has fewer slots.
+        retry_after: seconds, from and to, in the Retry-After that half of the refusals of a provider carry.
         cut: replaces every provider's own way to cut the stream.
         generation_delay: seconds after the end during which /generation answers 404.
         keepalive: seconds between whitespace or comments while no token has come.
@@ -85,6 +117,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
         echo_permaslug: answers name the dated slug of the model.
         cache_ttl: seconds that the response cache keeps an answer.
         keep_ids: the books keep the sampled ids.
+        workload: the run that a rehearsal without a RUN.toml plays.
     """
 
     name: str = "clean"
@@ -93,6 +126,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     permaslug: str = "moonshotai/kimi-k2.5-0127"
     length_median: float = 1200.0
     length_sigma: float = 0.8
+    length_min: int = 1
     length_max: int = 100_000
     thinking_share: float = 0.65
     tool_share: float = 0.5
@@ -105,6 +139,8 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     cut: CutStyle | None = None
     faults: Faults = Faults()
     outages: tuple[Outage, ...] = ()
+    capacities: tuple[Capacity, ...] = ()
+    retry_after: tuple[int, int] = (1, 3)
     stall_seconds: float = 0.8
     generation_delay: float = 0.6
     keepalive: float = 0.25
@@ -119,3 +155,4 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     echo_permaslug: bool = True
     cache_ttl: float = 300.0
     keep_ids: bool = True
+    workload: Workload = Workload()
