@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 
-from eyas.machine import LOOKS, freeze_heap
+from eyas.machine import LOOKS, freeze_heap, run_loop
 
 
 def test_what_is_loaded_is_left_alone() -> None:
@@ -18,3 +18,16 @@ def test_what_is_loaded_is_left_alone() -> None:
     finally:
         gc.unfreeze()
         gc.set_threshold(*before)
+
+
+def test_a_loop_leaves_the_collector_as_it_was() -> None:
+    """What a run changes of the collector ends with its loop: whoever runs it inside a longer process keeps theirs."""
+
+    async def work() -> int:
+        freeze_heap()
+        return gc.get_freeze_count()
+
+    before = gc.get_threshold()
+    assert run_loop(work()) > 1000
+    assert gc.get_freeze_count() == 0
+    assert gc.get_threshold() == before

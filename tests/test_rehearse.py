@@ -159,7 +159,7 @@ def test_variants_differ_in_one_setting_each() -> None:
 def test_figures_tell_of_all_seeds_and_of_all_variants() -> None:
     """Percentiles rise, shares are shares, and each variant that some endpoint can serve has its row."""
     heard = list[tuple[int, int]]()
-    told = rehearsal(small(prompts=60), ORIGIN, Wish(3, workers=1, heard=lambda done, of: heard.append((done, of))))
+    told = rehearsal(small(prompts=15), ORIGIN, Wish(3, workers=1, heard=lambda done, of: heard.append((done, of))))
     assert told["schema"] == 1
     assert told["seeds"] == sum(told["ends"].values()) == 3
     for key in (
@@ -176,7 +176,7 @@ def test_figures_tell_of_all_seeds_and_of_all_variants() -> None:
     assert sum(told["providers"].values()) == pytest.approx(1.0, abs=1e-3)
     assert len(told["variants"]) == 6
     assert heard[-1] == (31, 31)
-    alone = rehearsal(small(prompts=60), ORIGIN, Wish(3, compare=False, workers=1))
+    alone = rehearsal(small(prompts=15), ORIGIN, Wish(3, compare=False, workers=1))
     assert alone["minutes"] == told["minutes"]
     assert alone["variants"] == []
 

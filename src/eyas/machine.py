@@ -15,13 +15,20 @@ LOOKS = (20_000, 20, 10)
 
 
 def run_loop(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine to its end."""
+    """Run a coroutine to its end; what `freeze_heap` did in it is undone then."""
+    thresholds = gc.get_threshold()
     try:
         import uvloop  # noqa: PLC0415  # not there on Windows
     except ImportError:
-        return asyncio.run(work)
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(work)
+        factory = None
+    else:
+        factory = uvloop.new_event_loop
+    try:
+        with asyncio.Runner(loop_factory=factory) as runner:
+            return runner.run(work)
+    finally:
+        gc.unfreeze()
+        gc.set_threshold(*thresholds)
 
 
 def cores() -> int:

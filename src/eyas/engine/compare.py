@@ -72,8 +72,8 @@ def prompts_of(inputs: Inputs, names: Iterable[tuple[str, str]]) -> dict[tuple[s
         numbers = np.unique(_certain([prompt_id for dataset, prompt_id in wanted if dataset == name]))
         spots = np.searchsorted(one.ids.numbers, numbers, sorter=one.ids.order)
         for place in one.ids.order[spots[spots < len(one.ids)]].tolist():
-            if (name, one.ids[place]) in wanted:
-                found[name, one.ids[place]] = one.prompts[place]
+            if (key := (name, one.ids.at(place))) in wanted:
+                found[key] = one.prompts[place]
     return found
 
 

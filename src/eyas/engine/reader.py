@@ -32,7 +32,7 @@ from eyas.engine.messages import (
     to_reader,
 )
 from eyas.engine.reading import Reading, finish, read
-from eyas.machine import run_loop
+from eyas.machine import freeze_heap, run_loop
 from eyas.transport import HttpTransport, Request, Transport
 from eyas.types import Completion, Outcome
 
@@ -135,6 +135,7 @@ async def serve(settings: Settings) -> None:
     async with HttpTransport() as transport:
         outbox = Outbox[FromReader](loop, pipe)
         station = Station(settings, transport, outbox)
+        freeze_heap()
         outbox.tell(Ready())
         await loop.connect_read_pipe(lambda: _Pipe(station, ended), sys.stdin)
         await ended.wait()
