@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
@@ -64,7 +64,7 @@ class Admission(Protocol):
         """Make sure of the money of a request about to be sent."""
         ...
 
-    def watch(self, flights: Sequence[Flying], now: float) -> list[int]:
+    def watch(self, flights: Iterable[Flying], now: float) -> list[int]:
         """Look at what flies, a few times a second; gives the attempts to end now for the cap's sake."""
         ...
 
@@ -123,7 +123,7 @@ class Strict:
         """
         self.state.money.reserve(reserved)
 
-    def watch(self, flights: Sequence[Flying], now: float) -> list[int]:  # noqa: ARG002  # all is reserved
+    def watch(self, flights: Iterable[Flying], now: float) -> list[int]:  # noqa: ARG002  # all is reserved
         """Look at what flies; gives the attempts to end now. Where all is reserved in full there are none."""
         return []
 

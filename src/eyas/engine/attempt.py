@@ -49,6 +49,7 @@ class Flight:
 
     Attributes:
         began: when, on the run's clock.
+        most: its max_tokens; `tokens`: how many it has, as the last tick guessed.
         mark: what makes its body unlike any other's; `repeated`: it is that of an earlier attempt.
         fetch: only an answer out of the API's cache is wanted.
         sent: its request was handed to the reader; `ended`: the stop-loss ended it.
@@ -59,6 +60,7 @@ class Flight:
     candidate: Candidate
     route: Route
     reserved: int
+    most: int
     began: float = 0.0
     progress: Progress = field(default_factory=Nothing)
     accepted: bool = False
@@ -67,6 +69,7 @@ class Flight:
     repeated: bool = False
     fetch: bool = False
     sent: bool = False
+    tokens: int = 0
     ended: bool = False
     source: str = ""
     parts: int = 0

@@ -22,6 +22,8 @@ LEARNED_EVERY = 30.0
 """Seconds between two notes of what was learned."""
 KEPT = 50
 """The first answers of each provider are labelled again at the end: its habits were not known when they came."""
+GAIN = 1.1
+"""Habits are learned anew when there is so many times the evidence that they were learned from: learning reads all of it."""
 BATCH = 16
 """Answers labelled in one go: while the thread counts, the loop gets little done."""
 
@@ -39,6 +41,7 @@ class Labels:
     concern: Callable[[Concern], None]
     _waiting: list[Record] = field(default_factory=list[Record])
     _evidence: list[Evidence] = field(default_factory=list[Evidence])
+    _learned_from: int = 0
     _habits: dict[str, Habits] = field(default_factory=dict[str, Habits])
     _early: list[Record] = field(default_factory=list[Record])
     _seen: Counter[str] = field(default_factory=Counter[str])
@@ -68,6 +71,7 @@ class Labels:
             batch, self._waiting = self._waiting[:BATCH], self._waiting[BATCH:]
             await self._emit(batch, await asyncio.to_thread(self._label, batch))
             await self._judge()
+        await asyncio.to_thread(self._learn)
         await self._label_early()
         await self._note(every=0.0)
 
@@ -101,9 +105,13 @@ class Labels:
                 found = evidence(record, self.tokens, thinking)
                 if found is not None:
                     self._evidence.append(found)
-        if self._evidence:
-            self._habits = learn(self._evidence)
+        if len(self._evidence) > GAIN * self._learned_from:
+            self._learn()
         return self._again(batch)
+
+    def _learn(self) -> None:
+        if len(self._evidence) > self._learned_from:
+            self._habits, self._learned_from = learn(self._evidence), len(self._evidence)
 
     def _again(self, records: Iterable[Record]) -> dict[int, Label]:
         return {r.attempt: label(r, self.tokens, self._habits, self.thinking(r.work.dataset)) for r in records}

@@ -10,7 +10,7 @@ dataset are alike over the run, and else by what comes between two looks.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -60,8 +60,9 @@ class Metered(Strict):
     def reserve(self, reserved: int) -> None:
         """Nothing is reserved in full: `covers` and `watch` keep the cap."""
 
-    def watch(self, flights: Sequence[Flying], now: float) -> list[int]:
+    def watch(self, flights: Iterable[Flying], now: float) -> list[int]:
         """Count anew what flies; gives the attempts whose streams must end, youngest first."""
+        flights = tuple(flights)
         self._largest = max((float(flying.admitted.reserved) for flying in flights), default=0.0)
         costs = {flying.attempt: self._cost(flying, cautious=True) for flying in flights}
         self._expected = sum(cost for cost, _ in costs.values())

@@ -107,7 +107,8 @@ class Engine:
                 return reason
             self._wake.clear()
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._wake.wait(), TICK)
+                async with asyncio.timeout(TICK):
+                    await self._wake.wait()
 
     def _admit(self, group: asyncio.TaskGroup) -> Blocked:
         now = self.books.world.clock()
@@ -220,18 +221,16 @@ class Engine:
         books.pace.grow(now, now - self._ticked)
         self._ticked = now
         so_far: dict[str, list[int]] = {}
-        flying: list[Flying] = []
         every = books.setting.config.limits.draft_seconds
         drafts = 1 + 1.25 * len(self.flights) * self.tick / every  # those due at once are spread over some ticks
         for flight in self.flights.values():
-            tokens = books.tokens(flight)
+            tokens = flight.tokens = books.tokens(flight)
             so_far.setdefault(flight.candidate.work.dataset, []).append(tokens)
-            flying.append(Flying(flight.attempt, Admitted(flight.candidate, flight.route, flight.reserved), tokens))
-            if now >= flight.next_draft and flight.progress.started and drafts > 0:
+            if tokens and drafts > 0 and now >= flight.next_draft and flight.progress.started:
                 drafts -= 1
                 self._draft(flight, now)
         books.quotas.refresh(so_far)
-        for attempt in self.admission.watch(flying, now):
+        for attempt in self.admission.watch(map(_flying, self.flights.values()), now):
             self._end(attempt)
         self.on_tick(self)
 
@@ -264,3 +263,7 @@ class Engine:
             return StopReason.CAP
         stuck = blocked.room and not self.admission.servable()
         return StopReason.OWED if stuck and not self._reread.hopeful() else None
+
+
+def _flying(flight: Flight) -> Flying:
+    return Flying(flight.attempt, Admitted(flight.candidate, flight.route, flight.reserved), flight.tokens)

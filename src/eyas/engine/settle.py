@@ -113,9 +113,9 @@ class Books:
 
     def tokens(self, flight: Flight) -> int:
         """The best guess of the tokens that an answer in flight has so far."""
-        meter = self.meters.get(flight.route.tag)
-        most = self.setting.config.max_tokens(flight.candidate.work.dataset)
-        return min(most, meter.guess(flight.pieces) if meter else flight.pieces)
+        pieces = flight.pieces
+        meter = self.meters.get(flight.route.tag) if pieces else None
+        return min(flight.most, meter.guess(pieces)) if meter else pieces
 
     def correct(self, event: Corrected) -> Awaitable[None]:
         """Book a cost that became known later; awaiting means durable."""

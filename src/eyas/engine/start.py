@@ -24,12 +24,13 @@ def begin(
     """
     candidate, route, reserved = admitted
     setting, name = books.setting, candidate.work.dataset
+    most = setting.config.max_tokens(name)
     thinking = setting.config.thinking(name)
     number = books.state.work(candidate.work).numbers + 1
     repeat = books.pool.repeats.pop(candidate.work, None)
     mark = mark_next(setting.config, books.state, repeat, candidate.work, route.tag)
     ask = Ask(
-        max_tokens=setting.config.max_tokens(name),
+        max_tokens=most,
         provider=block,
         family_body=setting.family.body(thinking),
         sampling=sampling(setting.config, name, setting.family.sampling(thinking), route),
@@ -54,6 +55,7 @@ def begin(
         candidate=candidate,
         route=route,
         reserved=reserved,
+        most=most,
         began=books.world.clock(),
         mark=mark,
         repeated=bool(mark) and mark != mark_of(books.state.began, candidate.work, number),
