@@ -15,6 +15,7 @@ from eyas.engine.pace import (
     FIRST_HOLD,
     FLOOR,
     LEEWAY,
+    LEEWAY_SHARE,
     MOST_HOLD,
     MOST_PAUSE,
     PATIENCE,
@@ -172,7 +173,7 @@ def test_what_flies_never_jumps() -> None:
     while window.room(1.0):
         window.started()
         sent += 1
-    assert sent == LEEWAY
+    assert LEEWAY <= sent <= LEEWAY_SHARE * 600 + 1
 
 
 def test_growth_waits_longer_where_it_is_refused_again() -> None:

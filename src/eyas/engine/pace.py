@@ -24,7 +24,8 @@ RISE = 0.06
 LEAST_RISE = 30.0
 """How fast a window, and what flies in it, may rise: a share of the window a second, or so many a second if that is more."""
 LEEWAY = 5
-"""Requests by which what flies may rise within a tick."""
+LEEWAY_SHARE = 0.01
+"""By how much what flies may rise within a tick: so many requests, or that share of the window if that is more."""
 BACK = 3.0
 """Each refusal divides the next step of growth by this: one alone slows growth down, a burst has it begin with 1 again."""
 USED = 0.8
@@ -123,13 +124,13 @@ class Window:
         self._look()
         if self.probing:
             self.probing, self.probed = False, None
-            self.ceiling = self.in_flight + LEEWAY
+            self.ceiling = self.in_flight + self._leeway()
 
     def ended(self, *, accepted: bool) -> None:
         """It ended. Where many end at once, most likely by an outage, not as many start at once."""
         self.in_flight -= 1
         self.carried -= accepted
-        self.ceiling = min(self.ceiling, self.in_flight + LEEWAY)
+        self.ceiling = min(self.ceiling, self.in_flight + self._leeway())
 
     def rejected(self, now: float, retry_after: float | None) -> None:
         """It was refused for want of room: 429, 503, or the account's in-flight budget."""
@@ -169,6 +170,9 @@ class Window:
     def resize(self, most: int) -> None:
         """The run's limit is another one now; a window below it grows as ever."""
         self.limit, self.most = min(self.limit, most), most
+
+    def _leeway(self) -> float:
+        return max(LEEWAY, LEEWAY_SHARE * self.limit)
 
     def _rise(self) -> float:
         return max(LEAST_RISE, RISE * self.limit)
