@@ -30,7 +30,7 @@ from eyas.types import DraftText
 MOST_A_COMMIT = 2000
 GATHER = 0.025
 """Seconds between the beginnings of two commits while many writes come in: one costs the same for one write as for dozens."""
-MANY = 4.0
+MANY = 1.5
 """Writes that a commit has had of late, on average, where the next one waits for more: below that nobody is kept waiting."""
 
 Payload = msgspec.Struct | bytes | None
