@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import signal
 from collections.abc import Callable, Sequence
@@ -10,7 +11,7 @@ from concurrent.futures.process import BrokenProcessPool
 from typing import NamedTuple
 
 from eyas.errors import EyasError, UsageError
-from eyas.machine import cores, freeze_heap
+from eyas.machine import cores
 from eyas.rehearse.play import Job, Played, rehearse
 
 
@@ -49,13 +50,18 @@ def play_all(
 
 
 def play_one(task: Task) -> Played | None:
-    """Play one task."""
+    """Play one task, without the garbage collector: it takes a third of the time and finds next to nothing."""
+    collects = gc.isenabled()
+    gc.disable()
     try:
         return rehearse(task.job, task.seed)
     except UsageError:
         if task.optional:
             return None
         raise
+    finally:
+        if collects:
+            gc.enable()
 
 
 def _told(played: Played | None, number: int, heard: Callable[[int], None]) -> Played | None:
@@ -65,4 +71,3 @@ def _told(played: Played | None, number: int, heard: Callable[[int], None]) -> P
 
 def _begin() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears of it and ends its processes
-    freeze_heap()
