@@ -13,9 +13,9 @@ from msgspec.structs import replace
 
 from eyas.engine.outlook import outlook
 from eyas.families import Loaded
-from eyas.forecast import Lengths
+from eyas.forecast import Lengths, Times
 from eyas.report import watched
-from eyas.report.end import By, Curve, End, Times, end, figures, words
+from eyas.report.end import By, Curve, End, end, figures, words
 from eyas.sim import World, load
 from eyas.state import State
 from eyas.types import StopReason

@@ -17,6 +17,14 @@ from typing import NamedTuple
 FIRST_EDGE = 16
 BINS = 90
 FEWEST_AT_RISK = 5
+
+FEWEST = 20
+"""Answers before which nothing is said of how long they take."""
+TENTHS = 10
+"""Times are counted in tenths of a second, up to LONGEST of them."""
+LONGEST = 7200 * TENTHS
+ALL = ""
+"""The name under which times of all datasets stand together; no dataset has it."""
 _SURE = 2000
 
 
@@ -169,3 +177,22 @@ class Residuals:
     def coming(self, in_flight: Iterable[int]) -> float:
         """Expected tokens, so far and to come, of all answers in flight: what they will add to what is kept."""
         return sum(tokens + self.left(tokens) for tokens in in_flight)
+
+
+class Times:
+    """How long answers took, by dataset, in tenths of a second."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Lengths] = {}
+
+    def add(self, dataset: str, seconds: float) -> None:
+        """A whole answer took so many seconds."""
+        for name in (dataset, ALL):
+            known = self._known.get(name) or self._known.setdefault(name, Lengths(LONGEST))
+            known.add(round(seconds * TENTHS))
+
+    def of(self, dataset: str) -> Lengths | None:
+        """Those of a dataset; of all where it has few; None where all have few."""
+        own, every = self._known.get(dataset), self._known.get(ALL)
+        known = own if own is not None and own.finished >= FEWEST else every
+        return known if known is not None and known.finished >= FEWEST else None

@@ -115,7 +115,7 @@ class Here:
     async def read(self, flight: Flight, request: Request) -> Outcome:
         """See `Reader`."""
         reading = Reading(self.backend.stream(), flight.fetch, self.clock, flight.take_head)
-        flight.sent, flight.progress = True, reading.stream
+        flight.sent, flight.progress = True, self.progress(reading)
         self._readings[flight.attempt] = reading
         outcome = await read(reading, self.transport, request, self.deadlines, self.backend.failure)
         del self._readings[flight.attempt]
@@ -124,6 +124,10 @@ class Here:
     async def finish(self, flight: Flight, why: str) -> Outcome:
         """See `Reader`."""
         return finish(self._readings.pop(flight.attempt), why)
+
+    def progress(self, reading: Reading) -> Progress:
+        """How far an answer has come: its stream knows."""
+        return reading.stream
 
 
 @dataclass(slots=True)

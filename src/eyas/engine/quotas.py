@@ -8,8 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from eyas.engine.likely import ByPrompt
-from eyas.forecast import Lengths, Residuals
-from eyas.report.end import Times
+from eyas.forecast import Lengths, Residuals, Times
 from eyas.state import State
 from eyas.types import Verdict, Work
 

@@ -151,6 +151,21 @@ def books_of(parts: Parts, served: Served, world: World, state: State) -> Books:
     return Books(world, setting, state, Pool(), quotas, Pace(limits.in_flight))
 
 
+def opening(books: Books) -> SessionOpened:
+    """The event that opens a session: what it is asked for, and under which cap and quotas."""
+    config, setting = books.setting.config, books.setting
+    return SessionOpened(
+        at=books.world.wall(),
+        model=config.target.model,
+        cap=None if config.budget.usd is None else nano_dollars(config.budget.usd),
+        quotas={each.name: config.quota(each.name) for each in config.datasets},
+        waste_limit=setting.policy.waste_limit,
+        samples={each.name: each.samples for each in config.datasets if each.samples != 1},
+        family=setting.family.name,
+        thinking={each.name: config.thinking(each.name) for each in config.datasets},
+    )
+
+
 class _Opened(NamedTuple):
     """Answers that have no label yet, and those among them that a killed session had in flight."""
 
@@ -173,18 +188,7 @@ async def _open(parts: Parts, books: Books, known: Run, options: Options) -> _Op
         freeze(config, parts.text)
         gone = [(name, each) for name, known in books.state.datasets.items() for each in known.forgotten]
         write_reports(config.dir, parts.inputs, gone)
-    books.emit(
-        SessionOpened(
-            at=books.world.wall(),
-            model=config.target.model,
-            cap=None if config.budget.usd is None else nano_dollars(config.budget.usd),
-            quotas={each.name: config.quota(each.name) for each in config.datasets},
-            waste_limit=books.setting.policy.waste_limit,
-            samples={each.name: each.samples for each in config.datasets if each.samples != 1},
-            family=parts.tokenizer.family.name,
-            thinking={each.name: config.thinking(each.name) for each in config.datasets},
-        )
-    )
+    books.emit(opening(books))
     unlabelled = known.records_without_label()
     recovered = settle_left_open(books, known)
     await _note_prompts(parts, books, difference)

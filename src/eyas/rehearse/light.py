@@ -11,9 +11,9 @@ from typing import Any
 
 import msgspec
 
-from eyas.engine.attempt import Flight
-from eyas.engine.reading import Reading, finish, read
-from eyas.engine.settle import Setting, World
+from eyas.engine.attempt import Flight, Here
+from eyas.engine.reading import Reading
+from eyas.engine.settle import Books
 from eyas.events import AnyEvent
 from eyas.families.base import Part, Shift
 from eyas.journal import Payload
@@ -97,36 +97,35 @@ class Progress:
         return None
 
 
-class CountingReader:
-    """Reads answers of which nothing but the length comes."""
+class CountingReader(Here):
+    """Reads answers of which nothing but the length comes: the market says it."""
 
-    def __init__(self, world: World, setting: Setting, market: Market) -> None:
-        self._world, self._setting, self._market = world, setting, market
-        self._readings: dict[int, Reading] = {}
+    def __init__(self, books: Books, market: Market) -> None:
+        setting, world = books.setting, books.world
+        super().__init__(world.transport, setting.backend, setting.deadlines, world.clock)
+        self._sent = market.sent
 
     async def read(self, flight: Flight, request: Request) -> Outcome:
         """See `engine.attempt.Reader`."""
-        backend = self._setting.backend
-        reading = Reading(backend.stream(), flight.fetch, self._world.clock, flight.take_head)
-        flight.sent, flight.progress = True, Progress(reading, self._market.sent)
-        self._readings[flight.attempt] = reading
-        outcome = await read(reading, self._world.transport, request, self._setting.deadlines, backend.failure)
-        del self._readings[flight.attempt]
-        return self._counted(reading, outcome)
+        return _spelled(flight, await super().read(flight, request))
 
     async def finish(self, flight: Flight, why: str) -> Outcome:
         """See `engine.attempt.Reader`."""
-        reading = self._readings.pop(flight.attempt)
-        return self._counted(reading, finish(reading, why))
+        return _spelled(flight, await super().finish(flight, why))
 
-    def _counted(self, reading: Reading, outcome: Outcome) -> Outcome:
-        """The outcome with a text that stands for the tokens that came."""
-        if not isinstance(outcome, Completion):
-            return outcome
-        text = spell("", self._market.sent(reading.stream.generation_id))
-        if outcome.reasoning:
-            return msgspec.structs.replace(outcome, reasoning=text, content="")
-        return msgspec.structs.replace(outcome, content=text)
+    def progress(self, reading: Reading) -> Progress:
+        """How far an answer has come."""
+        return Progress(reading, self._sent)
+
+
+def _spelled(flight: Flight, outcome: Outcome) -> Outcome:
+    """The outcome with a text that stands for the tokens that came."""
+    if not isinstance(outcome, Completion):
+        return outcome
+    text = spell("", flight.progress.tokens)
+    if outcome.reasoning:
+        return msgspec.structs.replace(outcome, reasoning=text, content="")
+    return msgspec.structs.replace(outcome, content=text)
 
 
 class NoLog:

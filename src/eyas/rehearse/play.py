@@ -21,8 +21,7 @@ from eyas.engine.run import TICK, Engine
 from eyas.engine.served import Served
 from eyas.engine.settle import Books, World
 from eyas.engine.turns import Turns
-from eyas.events import PromptAdded, SessionOpened, Settled
-from eyas.ledger import nano_dollars
+from eyas.events import PromptAdded, Settled
 from eyas.plan import change, owed, routes
 from eyas.plan.curve import HORIZON, Curve
 from eyas.providers.choose import allowed
@@ -160,7 +159,7 @@ async def _play(job: Job, seed: int, often: float | None) -> Played:
     books.pace = Stepped(books.setting.config.limits.in_flight)
     _open(job, books)
     before, watch = _Before.of(books.state), _Watch(books, clock, often)
-    reader = CountingReader(books.world, books.setting, market)
+    reader = CountingReader(books, market)
     engine = Engine(books, session.admission_of(books), reader, tick=often or TICK)
     watch.follow(engine)
     reason = await engine.run()
@@ -189,18 +188,7 @@ def _open(job: Job, books: Books) -> None:
         books.emit(Settled(at=now(), attempt=attempt.id, verdict=Verdict.AGAIN, cost=0))
     for attempt in state.unknown():
         attempt.generation_id = ""  # no look-up of this market finds it
-    books.emit(
-        SessionOpened(
-            at=now(),
-            model=config.target.model,
-            cap=None if config.budget.usd is None else nano_dollars(config.budget.usd),
-            quotas={each.name: config.quota(each.name) for each in config.datasets},
-            waste_limit=books.setting.policy.waste_limit,
-            samples={each.name: each.samples for each in config.datasets if each.samples != 1},
-            family=books.setting.family.name,
-            thinking={each.name: config.thinking(each.name) for each in config.datasets},
-        )
-    )
+    books.emit(session.opening(books))
     for prompt in change(state, job.prompts).added:
         tokens = job.counts[prompt.dataset, prompt.id]
         books.emit(PromptAdded(now(), prompt.dataset, prompt.id, tokens, len(prompt.turns)))

@@ -15,18 +15,8 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
-from eyas.forecast import Lengths
+from eyas.forecast import LONGEST, TENTHS, Lengths, Times
 from eyas.state import DatasetState, State
-
-FEWEST = 20
-"""Answers before which nothing is foretold."""
-
-TENTHS = 10
-"""Times are counted in tenths of a second, up to LONGEST of them."""
-LONGEST = 7200 * TENTHS
-
-ALL = ""
-"""The name under which times of all datasets stand together; no dataset has it."""
 
 Mode = Literal["strict", "metered"]
 
@@ -60,25 +50,6 @@ class End(NamedTuple):
     seconds: float
     tokens: float
     by: By
-
-
-class Times:
-    """How long answers took, by dataset, in tenths of a second."""
-
-    def __init__(self) -> None:
-        self._known: dict[str, Lengths] = {}
-
-    def add(self, dataset: str, seconds: float) -> None:
-        """A whole answer took so many seconds."""
-        for name in (dataset, ALL):
-            known = self._known.get(name) or self._known.setdefault(name, Lengths(LONGEST))
-            known.add(round(seconds * TENTHS))
-
-    def of(self, dataset: str) -> Lengths | None:
-        """Those of a dataset; of all where it has few; None where all have few."""
-        own, every = self._known.get(dataset), self._known.get(ALL)
-        known = own if own is not None and own.finished >= FEWEST else every
-        return known if known is not None and known.finished >= FEWEST else None
 
 
 class Curve:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from eyas.config import RunConfig
-from eyas.forecast import Lengths
-from eyas.report.end import End, Stream, Times, end
+from eyas.forecast import Lengths, Times
+from eyas.report.end import End, Stream, end
 from eyas.state import Attempt, State, count_stranded
 from eyas.types import Verdict
 
