@@ -112,3 +112,13 @@ def test_answers_that_are_all_alike_leave_no_tail() -> None:
         known.add(25 + number % 3)
     assert Curve(known, []).mean == pytest.approx(26, rel=0.2)
     assert Curve(known, [5, 10, 15, 20, 30]).mean == pytest.approx(26, rel=0.3)
+
+
+def test_nothing_is_foretold_of_a_session_that_was_told_to_stop(kimi: Loaded) -> None:
+    """After ^C only what flies is waited for, so what is still owed says nothing of the end."""
+    seen: Seen = []
+    stage = Stage(kimi, prompts=400, in_flight=40)
+    play(watched_run(stage, seen))
+    assert any(found is not None for _, found, _ in seen)
+    stage.engine.interrupt()
+    assert outlook(stage.engine) is None
