@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 OPENROUTER = "https://openrouter.ai/api/v1"
+MOST_IN_FLIGHT = 5000
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 Backend = Literal["openrouter", "openai", "sglang", "vllm", "llamacpp"]
 Turns = Literal["first", "last", "replay"]
@@ -125,7 +126,7 @@ class Providers(Section):
 class Limits(Section):
     """[limits]: how many requests may fly, in how many processes their answers are read, how long each part may take (seconds)."""
 
-    in_flight: int = Field(default=2000, ge=1, le=5000)
+    in_flight: int = Field(default=2000, ge=1, le=MOST_IN_FLIGHT)
     processes: Annotated[int, Field(ge=1, le=64)] | Literal["auto"] = "auto"
     connects_per_second: int = Field(default=300, ge=1)
     connect_seconds: float = Field(default=30, gt=0)

@@ -7,13 +7,11 @@ from typing import NamedTuple
 
 import msgspec
 
+from eyas.config.sections import MOST_IN_FLIGHT
 from eyas.engine.checkup import SPARE_FILES
 from eyas.errors import UsageError
 from eyas.plan import GATEWAY, Route
 from eyas.providers.choose import matches
-
-MOST_IN_FLIGHT = 5000
-"""As in RUN.toml."""
 
 FORM = "give in_flight=N, drop=TAG or take=TAG, one or more of them"
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from eyas.config import RunConfig
-
-MOST_IN_FLIGHT = 5000
-"""As many as RUN.toml may ask for."""
+from eyas.config.sections import MOST_IN_FLIGHT
 
 
 class Variant(NamedTuple):
