@@ -1,6 +1,6 @@
 """Do more reader processes read more? Each gets the same small share of a core, so that two cores carry four of them.
 
-    python bench/cores.py [--share 0.10] [--in-flight 1000] [--pieces 200] [--rate 40] [--seconds 45]
+    python bench/cores.py [--share 0.06] [--in-flight 800] [--pieces 200] [--rate 60] [--seconds 45]
 
 More is offered over TLS than the readers can take. Prints the pieces a second that `eyas run` took in with 2 and with 4
 reader processes, by the answers that finished in the steady part, and the growth. Needs root and control groups of CPU.
@@ -69,11 +69,11 @@ def measure(args: argparse.Namespace, processes: int) -> float:
         client = kit.start(Path(name), "run", "RUN.toml", "--yes", "--progress", "none")
         while len(children(client.pid)) < processes:
             time.sleep(0.05)
+        while server.stats()["open"] < 0.9 * args.in_flight:  # as fast as the cores allow; only then are they rationed
+            time.sleep(0.25)
         shares = [Share(f"eyas-bench-{number}", args.share) for number in range(processes)]
         for share, pid in zip(shares, children(client.pid), strict=True):
             share.take(pid)
-        while server.stats()["open"] < args.in_flight:
-            time.sleep(0.25)
         time.sleep(WARM_UP)
         first, began = server.stats()["finished"], time.monotonic()
         time.sleep(args.seconds)
@@ -93,10 +93,10 @@ def measure(args: argparse.Namespace, processes: int) -> float:
 def main() -> None:
     """Measure with two and with four."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--share", type=float, default=0.10)
-    parser.add_argument("--in-flight", type=int, default=1000)
+    parser.add_argument("--share", type=float, default=0.06)
+    parser.add_argument("--in-flight", type=int, default=800)
     parser.add_argument("--pieces", type=int, default=200)
-    parser.add_argument("--rate", type=float, default=40.0)
+    parser.add_argument("--rate", type=float, default=60.0)
     parser.add_argument("--seconds", type=float, default=45.0)
     args = parser.parse_args()
     found = {}
