@@ -5,8 +5,9 @@ BIN := $(VENV)/bin
 OUT ?= demo-run
 
 TRAINERS ?= .venv-trainers
+REAL ?= .venv-real
 
-.PHONY: demo test check bench bench-peers test-trainers simulate crash clean
+.PHONY: demo test check bench bench-peers test-trainers test-real simulate crash clean
 .DEFAULT_GOAL := help
 
 help:
@@ -18,6 +19,7 @@ help:
 	@echo "make simulate   a thousand runs in simulated time, and the state machines in full"
 	@echo "make crash   more than 200 crash points of the real binary (root, strace, mkfs.ext4, loop devices)"
 	@echo "make test-trainers   SpecForge and speculators read the rows, a head learns: 1.7 GB, 6 minutes"
+	@echo "make test-real   a real model behind llama.cpp's server: 0.5 GB, 13 minutes"
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -69,6 +71,15 @@ $(TRAINERS)/.done: trainers/requirements.txt trainers/no-deps.txt
 test-trainers: $(VENV)/.demo $(TRAINERS)/.done
 	sh trainers/run.sh $(BIN)/eyas $(TRAINERS)/bin/python
 
+$(REAL)/.done: pyproject.toml tests_real/requirements.txt tests_real/no-deps.txt
+	$(PYTHON) -m venv $(REAL)
+	$(REAL)/bin/python -m pip install --quiet --editable '.[tokenizers]' -r tests_real/requirements.txt
+	$(REAL)/bin/python -m pip install --quiet --no-deps -r tests_real/no-deps.txt
+	@touch $@
+
+test-real: $(REAL)/.done
+	$(REAL)/bin/python -m pytest tests_real
+
 simulate: $(VENV)/.test
 	$(BIN)/python bench/simulate.py
 	EYAS_FULL=1 $(BIN)/python -m pytest tests/test_ledger_machine.py --timeout 3600
@@ -77,4 +88,4 @@ crash: $(VENV)/.test
 	$(BIN)/python bench/crash.py
 
 clean:
-	rm -rf $(VENV) $(TRAINERS) demo-run .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(TRAINERS) $(REAL) demo-run .pytest_cache .ruff_cache .hypothesis

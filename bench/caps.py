@@ -22,11 +22,12 @@ from eyas.config import RunConfig
 from eyas.engine import admit, session
 from eyas.engine.admit import Candidate, Pool
 from eyas.engine.attempt import Here
-from eyas.engine.inputs import Inputs, Tokenizer, backend_of, list_endpoints
+from eyas.engine.inputs import Inputs, Tokenizer, list_endpoints
 from eyas.engine.pace import Pace
 from eyas.engine.run import Engine
 from eyas.engine.served import Served
 from eyas.engine.settle import World
+from eyas.engine.target import backend_of
 from eyas.events import PromptAdded, SessionOpened
 from eyas.families import by_name
 from eyas.ledger import nano_dollars

@@ -30,7 +30,7 @@ from eyas.records import Run
 from eyas.sim.scenarios import SCENARIOS
 from eyas.sim.scenarios.labels import WRONG
 from eyas.tokens import evidence, learn, rebuild
-from eyas.types import STRICT, Label
+from eyas.types import STRICT, Completion, Label, Sequence
 
 PROVEN = (Label.ENGINE, Label.LOGPROBS, Label.STREAMED)
 MASKED = (Label.STRIPPED, Label.REPAIRED)
@@ -136,7 +136,7 @@ def tables(labels, by_provider):
         print(f"{name:18}{label:12}" + "".join(share(by_provider, name, label, drifted=d) for d in (False, True)))
 
 
-def right(completion, sequence, sampled):
+def right(completion: Completion, sequence: Sequence, sampled: list[int]) -> bool:
     """Whether a row is the truth."""
     ids = list(sequence.completion_ids)
     if sequence.label in MASKED:

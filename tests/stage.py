@@ -18,12 +18,13 @@ from pydantic import SecretStr
 
 from eyas.config import RunConfig
 from eyas.engine import session
-from eyas.engine.inputs import Inputs, Offer, Tokenizer, backend_of, list_endpoints
+from eyas.engine.inputs import Inputs, Offer, Tokenizer, list_endpoints
 from eyas.engine.lookup import Lookups
 from eyas.engine.remote import here
 from eyas.engine.run import Engine
 from eyas.engine.served import Served
 from eyas.engine.settle import Books, World
+from eyas.engine.target import backend_of
 from eyas.errors import StorageError
 from eyas.events import Corrected, Settled
 from eyas.families import Loaded, by_name

@@ -25,7 +25,8 @@ from pydantic import SecretStr
 import eyas
 from eyas.backends.openrouter import OpenRouter
 from eyas.config import parse
-from eyas.engine.session import Options, run_config
+from eyas.engine.session import Options
+from eyas.engine.sessions import run_config
 from eyas.errors import EyasError, LockedError
 from eyas.families import Loaded
 from eyas.lock import lock

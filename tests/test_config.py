@@ -110,7 +110,14 @@ def test_what_is_left_out_has_the_designs_defaults() -> None:
     assert (config.budget.waste, config.budget.keep_from, config.budget.on_length) == (0.10, 64, "keep")
     assert (config.limits.in_flight, config.providers.precision, config.providers.routing) == (2000, "native", "pinned")
     assert config.quota("A") is None
-    assert read(LEAST.replace("[budget]\nusd = 1", "").replace('"m"', '"m"\nbackend = "sglang"')).budget.usd is None
+    assert (
+        read(
+            LEAST.replace("[budget]\nusd = 1", "").replace(
+                '"m"', '"m"\nbackend = "sglang"\nbase_url = "http://127.0.0.1:30000"'
+            )
+        ).budget.usd
+        is None
+    )
 
 
 def test_a_total_of_tokens_is_shared_by_weight_after_what_datasets_name_themselves() -> None:
@@ -155,7 +162,7 @@ def test_a_total_of_tokens_is_shared_by_weight_after_what_datasets_name_themselv
         ('name = "A"', 'name = ""', ("datasets[0].name", "letters, digits")),
         ('name = "A"', 'name = "é"', ("datasets[0].name", "letters, digits")),
         ('name = "A"', 'name = "A"\nsource = "x"\n[[datasets]]\nname = "a"', ("'a' stands twice", "rename one")),
-        ('model = "m"', 'model = "m"\nbase_url = "http://example.org/v1"', ("target.base_url", "use https://")),
+        ('model = "m"', 'model = "m"\nbase_url = "http://example.org/v1"', ("base_url", "use https://")),
         ('model = "m"', 'model = "m"\nbase_url = "openrouter.ai"', ("target.base_url", "full address")),
         ('model = "m"', 'model = "m"\nbase_url = "ftp://x/y"', ("target.base_url", "full address")),
         ('model = "m"', 'model = "m"\nmax_tokens = 0', ("target.max_tokens",)),

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from eyas.families import FAMILIES, Loaded, Part
-from eyas.families.rendered import Tokenizer, library
+from eyas.families.library import Tokenizer, library
 from eyas.types import Completion, Finish, ToolCall
 from tests.generated import answer, call, conversation, text, tool
 from tests.vocabularies import bound, modes

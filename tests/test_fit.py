@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from eyas.cli import export
 from eyas.cli.say import NARROWEST, USUAL, columns_of
+from eyas.ledger import Money
 from eyas.report.fit import fit
 from eyas.report.progress import Line, table
 from eyas.report.summary import status
@@ -74,7 +75,7 @@ def lines(width: int, monkeypatch: pytest.MonkeyPatch, *errors: str) -> list[str
     times = iter(range(0, 100, 10))
     line = Line(Terminal(), clock=lambda: float(next(times)))
     for error in errors:
-        line.tick(State(), 2000, error)
+        line.tick(State(money=Money(cap=0)), 2000, error)
     assert isinstance(line.out, Terminal)
     return line.out.getvalue().splitlines()
 
@@ -85,13 +86,13 @@ def test_the_progress_line_is_never_cut(width: int, monkeypatch: pytest.MonkeyPa
     error = "chutes/int4: rate_limit: 429 Chutes: Provider returned error (upstream is busy)"
     said = lines(width, monkeypatch, error, error)
     assert all(len(line) < width and "…" not in line for line in said)
-    assert sum("$0.00 spent" in line for line in said) == 2
+    assert sum("$0.00 of $0.00 spent" in line for line in said) == 2
     assert " ".join(said).count("rate_limit:") == (2 if width == 200 else 1)
 
 
 def finished(**counts: int) -> dict[str, Any]:
     """The figures of a run with one set."""
-    figures = status(State(), running=False)
+    figures = status(State(money=Money(cap=0)), running=False)
     ends = dict.fromkeys(("done", "partial", "refused", "failed", "unknown", "skipped", "pending"), 0)
     return {
         **figures,

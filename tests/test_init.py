@@ -32,7 +32,7 @@ SECTIONS = {
     "datasets": Dataset,
 }
 LEFT_OUT = {
-    "target": {"chat_template"},
+    "target": {"chat_template", "served_as", "prompts_as", "key_env"},  # but the first for servers of one's own
     "budget": {"total_output_tokens"},  # the other way to say output_tokens; named in a note
     "providers": {"order", "allow_fallbacks", "require_parameters", "preferred_min_throughput",
                   "preferred_max_latency", "options"},  # OpenRouter's own, named together in the note of `sort`

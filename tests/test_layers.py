@@ -20,7 +20,7 @@ ROWS = (
     ("families", "journal"),
     ("records", "lock"),
     ("prompts", "providers", "backends", "tokens", "exporters", "sim"),
-    ("plan", "export", "report"),
+    ("plan", "export", "report", "answers"),
     ("engine",),
     ("rehearse",),
     ("cluster",),

@@ -13,7 +13,8 @@ from msgspec.structs import replace
 from pydantic import SecretStr
 
 from eyas.cli import providers as cli
-from eyas.engine.inputs import Offer, backend_of, list_endpoints
+from eyas.engine.inputs import Offer, list_endpoints
+from eyas.engine.target import backend_of
 from eyas.errors import UsageError
 from eyas.families import Loaded
 from eyas.plan import GATEWAY
@@ -45,7 +46,7 @@ def asked(target: str, zdr: Any = None) -> Reply:
 
 def offered(zdr: Any = None, **wish: Any) -> dict[str, Any]:
     """The figures of the made market under these wishes."""
-    config = cli._config(MODEL, None, None, NO_WISH | wish)
+    config = cli._config(MODEL, {}, None, NO_WISH | wish)
 
     async def main() -> Offer:
         transport = FakeTransport(lambda method, target, headers, body: asked(target, zdr))
@@ -207,6 +208,6 @@ def test_what_a_run_learned_stands_beside_each_endpoint(kimi: Loaded, routing: s
 def test_a_wrong_address_is_a_usage_error() -> None:
     """Options are checked as RUN.toml is."""
     with pytest.raises(UsageError, match="--base-url: give a full address"):
-        cli._config(MODEL, "nowhere", None, NO_WISH)
+        cli._config(MODEL, {"base_url": "nowhere"}, None, NO_WISH)
     with pytest.raises(UsageError, match="unencrypted"):
-        cli._config(MODEL, "http://example.com/api/v1", None, NO_WISH)
+        cli._config(MODEL, {"base_url": "http://example.com/api/v1"}, None, NO_WISH)

@@ -18,7 +18,8 @@ from pydantic import SecretStr
 
 from eyas import connection
 from eyas.config import parse
-from eyas.engine.session import Options, run_config
+from eyas.engine.session import Options
+from eyas.engine.sessions import run_config
 from eyas.errors import BrokenError
 from eyas.families import Loaded
 from eyas.records import Run

@@ -183,5 +183,5 @@ def test_the_policy_is_what_the_config_says() -> None:
     text = '[run]\ndir="r"\n[target]\nmodel="m"\n{}\n[[datasets]]\nname="A"\nsource="s"\n'
     budget = '[budget]\nusd=10\nwaste=0.05\nkeep_from=9\non_length="redo"'
     assert policy_of(parse(text.format(budget), Path("RUN.toml"))) == Policy(9, "redo", 500_000_000)
-    local = text.format("").replace('"m"', '"m"\nbackend="sglang"')
+    local = text.format("").replace('"m"', '"m"\nbackend="sglang"\nbase_url="http://127.0.0.1:30000"')
     assert policy_of(parse(local, Path("RUN.toml"))) == Policy()

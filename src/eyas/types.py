@@ -73,9 +73,17 @@ class Prices(msgspec.Struct, frozen=True):
     completion: int
     request: int = 0
 
+    @property
+    def free(self) -> bool:
+        """Whether nothing is billed."""
+        return not (self.prompt or self.completion or self.request)
+
 
 class Endpoint(msgspec.Struct, frozen=True):
-    """One provider's offer of the model. Identity = tag + provider + quantization + context: tags alone are not unique."""
+    """One provider's offer of the model. Identity = tag + provider + quantization + context: tags alone are not unique.
+
+    `slots`: how many requests a server of the user's answers at once, where it tells.
+    """
 
     model: str
     provider: str
@@ -88,6 +96,7 @@ class Endpoint(msgspec.Struct, frozen=True):
     status: int | None = None
     uptime: float | None = None
     parameters: tuple[str, ...] = ()
+    slots: int | None = None
 
 
 class Usage(msgspec.Struct, frozen=True):

@@ -61,13 +61,15 @@ class Logprobs(msgspec.Struct):
 
 
 class Choice(msgspec.Struct):
-    """The one choice. `logprobs` is decoded apart, so that an odd list costs no text."""
+    """The one choice. `logprobs` is decoded apart, so that an odd list costs no text; ids come from engines that are asked."""
 
     delta: Delta | None = None
     message: Delta | None = None
     finish_reason: str | None = None
     native_finish_reason: str | None = None
     logprobs: msgspec.Raw = msgspec.Raw()
+    token_ids: list[int] | None = None
+    prompt_token_ids: list[int] | None = None
     error: Any = None
 
 
@@ -96,6 +98,7 @@ class Chunk(msgspec.Struct):
     provider: str | None = None
     choices: list[Choice] | None = None
     usage: WireUsage | None = None
+    prompt_token_ids: list[int] | None = None
     error: Any = None
 
 
@@ -120,6 +123,8 @@ class TextChoice(msgspec.Struct, gc=False):
     message: None = None
     finish_reason: None = None
     logprobs: None = None
+    token_ids: list[int] | None = None
+    prompt_token_ids: None = None
     error: None = None
 
 
@@ -131,6 +136,7 @@ class TextChunk(msgspec.Struct, gc=False):
     model: str | None = None
     provider: str | None = None
     usage: None = None
+    prompt_token_ids: None = None
     error: None = None
 
 

@@ -12,29 +12,13 @@ import msgspec
 from pydantic import SecretStr
 
 from eyas.backends import errors
-from eyas.backends.stream import Stream
+from eyas.backends.base import Ask, Wire
 from eyas.errors import ApiError, KeyOrCreditsError, UsageError
 from eyas.ledger import nano_dollars
 from eyas.transport import Request
 from eyas.types import Failure, FailureKind, Prompt
 
 _CACHED = {"X-OpenRouter-Cache": "true", "X-OpenRouter-Cache-TTL": "86400"}
-
-
-@dataclass(frozen=True, slots=True)
-class Ask:
-    """How one request is to be made: what the config, the family and the router say.
-
-    `mark` makes its body unique; `session` is the same for all turns of a conversation, and empty where there is one only.
-    """
-
-    max_tokens: int
-    provider: Mapping[str, Any]
-    family_body: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    sampling: Mapping[str, float] = field(default_factory=dict[str, float])
-    stream: bool = True
-    mark: str = ""
-    session: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +56,15 @@ class OpenRouter:
     key: SecretStr
     extra_headers: Mapping[str, str] = field(default_factory=dict[str, str])
     extra_body: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    wire: Wire = field(default=Wire.CHAT, init=False)
+    bills: bool = field(default=True, init=False)
+    streams: bool = field(default=True, init=False)
+    takes_ids: bool = field(default=False, init=False)
+
+    @property
+    def where(self) -> str:
+        """Its address."""
+        return self.base_url
 
     def body(self, prompt: Prompt, ask: Ask) -> bytes:
         """The exact bytes of a request for `prompt`; max_tokens is always sent: it bounds the bill."""
@@ -88,8 +81,9 @@ class OpenRouter:
             body["metadata"] = {**body.get("metadata", {}), "attempt": ask.mark}
         return msgspec.json.encode(body)
 
-    def chat(self, body: bytes, *, cached: bool = False) -> Request:
+    def chat(self, body: bytes, tag: str = "", *, cached: bool = False) -> Request:
         """The request that sends such a body; `cached` lets the API keep the answer for a day, and give it again."""
+        del tag  # the body names the endpoint
         headers = self._headers() | (_CACHED if cached else {})
         return Request("POST", f"{self.base_url}/chat/completions", headers, body)
 
@@ -120,10 +114,6 @@ class OpenRouter:
     def generation(self, generation_id: str) -> Request:
         """Ask what became of a generation."""
         return Request("GET", f"{self.base_url}/generation?id={quote(generation_id, safe='')}", self._headers())
-
-    def stream(self) -> Stream:
-        """A fresh reader of one answer."""
-        return Stream()
 
     def failure(self, status: int, headers: Mapping[str, str], body: bytes) -> Failure:
         """What a response with a status other than 200 stands for."""

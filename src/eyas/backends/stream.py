@@ -11,7 +11,7 @@ import msgspec
 
 from eyas.backends import errors as wire_errors
 from eyas.backends.chunk import Choice, Chunk, Detail, TextChunk, Tool, decode, token_bytes, usage_of
-from eyas.backends.lines import MOST_HELD, Block, Lines
+from eyas.backends.events import DONE, Events
 from eyas.backends.texts import Call, Text, Texts, texts
 from eyas.types import Billed, Completion, DraftText, Failure, FailureKind, Finish, Outcome, Pieces, ToolCall, Usage
 
@@ -38,16 +38,15 @@ class Stream:
         self._waiting: list[bytes] = []
         self._size = self._guess = 0
         self._between = self._plain = True
-        self._lines = Lines()
-        self._data = Block()
-        self._json = Block()
-        self._events = 0
+        self._events = Events()
         self._garbage = ""
         self._reasoning = Text()
         self._content = Text()
         self._calls: dict[int, Call] = {}
         self._drafted = 0
         self._listed: list[bytes] | None = []
+        self._ids: list[int] = []
+        self._prompt_ids: list[int] | None = None
 
     def feed(self, data: bytes) -> None:
         """Take the next bytes, cut anywhere. Whole events of a stream that has begun may wait to be decoded together."""
@@ -73,11 +72,10 @@ class Stream:
         self._waiting.clear()
         self._size = self._guess = 0
         self._take_bytes(data)
-        if self._lines.overlong or self._data.overlong:
-            self._garbage = self._garbage or f"a line or an event of over {MOST_HELD} bytes"
+        self._garbage = self._garbage or self._events.garbage
 
     def _take_bytes(self, data: bytes) -> None:
-        if self._tokens and self._plain and self._lines.empty and not self._data:
+        if self._tokens and self._plain and self._events.between:
             came = texts(data)
             if came is not None:
                 self._take_texts(came)
@@ -87,15 +85,15 @@ class Stream:
                 self._take_bytes(data[:middle])
                 self._take_bytes(data[middle:])
                 return
-        for line in self._lines.feed(data):
-            self._line(line)
+        for event in self._events.feed(data):
+            self._event(event)
 
     def _take_texts(self, came: Texts) -> None:
         for text, pieces in ((self._reasoning, came.reasoning), (self._content, came.content)):
             if pieces:
                 text.add(pieces)
                 self._tokens += len(pieces)
-        self._events += len(came.chunks)
+        self._ids += came.ids
         if not (self.generation_id and self.provider and self.model):
             for chunk in came.chunks:
                 self._name(chunk)
@@ -103,33 +101,16 @@ class Stream:
     def end(self) -> None:
         """No more bytes will come."""
         self._decode()
-        rest = self._lines.end()
-        if rest:
-            self._line(rest)
-        self._event()
-        body = self._json.take().strip()
-        if self._json.overlong and not self._events:
-            self._garbage = self._garbage or f"a body of over {MOST_HELD} bytes"
-        if body and not self._events:
+        for event in self._events.end():
+            self._event(event)
+        self._garbage = self._garbage or self._events.garbage
+        body = self._events.body()
+        if body:
             self._take(body, whole=True)
             self.done = self.error is None and not self._garbage
 
-    def _line(self, line: bytes) -> None:
-        if line.startswith(b"data:"):
-            self._data.add(line[6:] if line[5:6] == b" " else line[5:])
-        elif not line:
-            self._event()
-            if self._json:
-                self._json.add(line)
-        elif line[:1] != b":" and not line.startswith((b"event:", b"id:", b"retry:")) and not self._events:
-            self._json.add(line)
-
-    def _event(self) -> None:
-        if not self._data:
-            return
-        data = self._data.take()
-        self._events += 1
-        if data.strip() == b"[DONE]":
+    def _event(self, data: bytes) -> None:
+        if data.strip() == DONE:
             self.done = True
         else:
             self._take(data, whole=False)
@@ -145,6 +126,7 @@ class Stream:
             self.error = chunk.error
         if chunk.usage is not None:
             self.usage = usage_of(chunk.usage)
+        self._prompt_ids = chunk.prompt_token_ids or self._prompt_ids
         for choice in chunk.choices or ():
             self._choice(choice, whole=whole)
 
@@ -161,6 +143,9 @@ class Stream:
             self.native_finish = choice.native_finish_reason
         if choice.logprobs:
             self._list(choice.logprobs)
+        if choice.token_ids:
+            self._ids += choice.token_ids
+        self._prompt_ids = choice.prompt_token_ids or self._prompt_ids
         delta = choice.message if whole and choice.message is not None else choice.delta
         if delta is None:
             return
@@ -225,9 +210,11 @@ class Stream:
             model=self.model,
             generation_id=self.generation_id,
             pieces=Pieces(tuple(self._reasoning.lengths), tuple(self._content.lengths), self._argument_pieces())
-            if self._events
+            if self._events.count
             else None,
             cut=failure,
+            token_ids=tuple(self._ids) or None,
+            prompt_ids=None if self._prompt_ids is None else tuple(self._prompt_ids),
             token_bytes=tuple(self._listed) if self._listed else None,
             extra=self._extra(),
         )
@@ -274,7 +261,7 @@ class Stream:
         extra: dict[str, Any] = {}
         if self.native_finish and self.native_finish != self.finish:
             extra["native_finish_reason"] = self.native_finish
-        if self._events and not self.done:
+        if self._events.count and not self.done:
             extra["no_done"] = True
         if self._garbage:
             extra["garbage"] = self._garbage

@@ -63,10 +63,11 @@ class Call:
 
 
 class Texts(NamedTuple):
-    """Pieces of reasoning and of content, and the chunks that brought them."""
+    """Pieces of reasoning and of content, token ids where an engine lists them, and the chunks that brought them."""
 
     reasoning: list[str]
     content: list[str]
+    ids: list[int]
     chunks: list[TextChunk]
 
 
@@ -78,11 +79,12 @@ def texts(data: bytes) -> Texts | None:
         chunks = decode_texts(data[6:].replace(b"\n\ndata: ", b"\n"))
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
-    if data.count(b"\n") != 2 * len(chunks):
+    if data.count(b"\n") != 2 * len(chunks) or data.count(b"\n\ndata: ") != len(chunks) - 1:
         return None
-    came = Texts([], [], chunks)
+    came = Texts([], [], [], chunks)
     for chunk in chunks:
-        delta = chunk.choices[0].delta
+        choice = chunk.choices[0]
+        delta = choice.delta
         reasoning = delta.reasoning or delta.reasoning_content
         if reasoning:
             came.reasoning.append(reasoning)
@@ -90,4 +92,6 @@ def texts(data: bytes) -> Texts | None:
             return None
         if delta.content:
             came.content.append(delta.content)
+        if choice.token_ids:
+            came.ids.extend(choice.token_ids)
     return came

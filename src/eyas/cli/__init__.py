@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import keyword
 import os
 import sys
 from typing import Any
@@ -23,6 +24,7 @@ COMMANDS = {
     "status": "where a run stands, also while it runs",
     "export": "write training rows",
     "show": "one work: prompt, answer, ids, mask, attempts, cost",
+    "import": "answers made elsewhere join a run and its quotas",
     "retry": "have works that ended asked again",
     "forget": "remove a prompt and its answers for good",
     "reconcile": "settle outcomes that are not known yet",
@@ -44,7 +46,8 @@ class Commands(click.Group):
         """The command of that name."""
         if cmd_name not in COMMANDS:
             return None
-        return importlib.import_module(f"eyas.cli.{cmd_name}").command
+        name = f"{cmd_name}_" if keyword.iskeyword(cmd_name) else cmd_name
+        return importlib.import_module(f"eyas.cli.{name}").command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without loading them."""

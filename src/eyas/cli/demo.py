@@ -20,7 +20,8 @@ from eyas.cli import start
 from eyas.cli.export import loader
 from eyas.cli.run import finish, plain_progress, say_inputs, watch_signals
 from eyas.cli.say import columns_of
-from eyas.engine.session import Options, run_config
+from eyas.engine.session import Options
+from eyas.engine.sessions import run_config
 from eyas.errors import EyasError, UsageError
 from eyas.export import Manifest, export
 from eyas.export import Options as ExportOptions

@@ -12,6 +12,7 @@ import click
 from pydantic import SecretStr
 
 from eyas.cli import start
+from eyas.cli.keys import keys_of
 from eyas.cli.say import columns_of, say
 from eyas.config import load
 from eyas.engine.doctor import Doctor, Subject
@@ -33,7 +34,10 @@ _MOST = 2_000
 @click.option("--insecure-http", is_flag=True, help="Let [target] base_url send the key unencrypted over a network.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, a stable interface.")
 def command(config_file: Path | None, key_file: Path | None, insecure_http: bool, as_json: bool) -> int:
-    """Check the machine, the account and, with RUN.toml, a run, before it costs anything. Spends nothing."""
+    """Check the machine, the account and, with RUN.toml, a run, before it costs anything. Spends nothing.
+
+    Servers of your own are asked one short question each, as a run does before its first request.
+    """
     found = start.run_loop(_examine(_subject(config_file, key_file, insecure_http=insecure_http)))
     code = exit_code(found)
     if as_json:
@@ -57,17 +61,20 @@ def following(found: Iterable[Finding], config_file: Path | None) -> str:
 
 
 def _subject(config_file: Path | None, key_file: Path | None, *, insecure_http: bool) -> Subject:
-    key, key_error, config, broken = SecretStr(""), "", None, ""
-    try:
-        key = start.key(key_file, needed=False)
-    except UsageError as error:
-        key_error = str(error)
+    key, other, key_error, config, broken = SecretStr(""), SecretStr(""), "", None, ""
     if config_file is not None:
         try:
             config = load(config_file, insecure_http=insecure_http)
         except UsageError as error:
             broken = str(error)
-    return Subject(key, config, broken, key_error)
+    try:
+        if config is None:
+            key = start.key(key_file, needed=False)
+        else:
+            key, other = keys_of(config, key_file, needed=not config.target.bills)
+    except UsageError as error:
+        key_error = str(error)
+    return Subject(key, config, broken, key_error, other)
 
 
 async def _examine(subject: Subject) -> list[Finding]:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import get_args
 
 import click
 
 from eyas.cli.say import say
 from eyas.config import parse
+from eyas.config.target import API, Backend
 from eyas.errors import StorageError, UsageError
+from eyas.report import own_starter
 from eyas.report.first_look import look
+from eyas.report.own_starter import OwnWish
 from eyas.report.starter import Keeping, Wish, dataset_name, run_toml
 
 _ELSEWHERE = ("-", "hub:")
@@ -25,6 +29,8 @@ _KEEP = {
 @click.argument("source", required=False)
 @click.option("--out", type=click.Path(path_type=Path), default=Path("RUN.toml"), show_default=True)
 @click.option("--model", default="moonshotai/kimi-k2.5", show_default=True, help="The model's id at the API.")
+@click.option("--backend", type=click.Choice(get_args(Backend)), help="What answers: OpenRouter, or a server of yours.")
+@click.option("--base-url", multiple=True, help="Where that server listens; several times for replicas.")
 @click.option("--usd", type=float, default=5.0, show_default=True, help="The most that the run may spend.")
 @click.option(
     "--distillable/--any-licence",
@@ -42,6 +48,8 @@ def command(
     source: str | None,
     out: Path,
     model: str,
+    backend: str | None,
+    base_url: tuple[str, ...],
     usd: float,
     distillable: bool | None,
     data_collection: str | None,
@@ -50,7 +58,7 @@ def command(
 ) -> None:
     """Write a commented RUN.toml. With SOURCE, a prompt file, show what stands in it and how it would be asked.
 
-    On a terminal it asks two things that are for you to decide: whose models, and who may keep the data.
+    On a terminal it asks what is for you to decide: who answers and, at OpenRouter, whose models, and who may keep the data.
     """
     if out.exists() and not force:
         raise UsageError(f"{out} is there already and was not touched: --force replaces it, --out names another file")
@@ -59,17 +67,34 @@ def command(
         for sentence in look(named, out.parent):
             say(sentence)
     asks = sys.stdin.isatty() and not yes
-    wish = Wish(
-        model, usd, dataset_name(source or ""), named, _licence(distillable, asks), _keeping(data_collection, asks)
-    )
-    text = run_toml(wish)
+    who = _backend(backend, base_url, asks)
+    if who != API:
+        text = own_starter.run_toml(OwnWish(model, who, base_url, dataset_name(source or ""), named))
+        said, first = f"{who}: servers of your own, no dollars", f"`eyas plan {out} --pilot 20`"
+    else:
+        wish = Wish(
+            model, usd, dataset_name(source or ""), named, _licence(distillable, asks), _keeping(data_collection, asks)
+        )
+        text = run_toml(wish)
+        said = f"{_SAY[wish.distillable]}; {_KEEP[wish.keeping]}; at most ${usd:,.2f}"
+        first = f"`eyas plan {out}`"
     parse(text, out)
     _write(out, text, force=force)
     print(out)
-    say(f"written; {_SAY[wish.distillable]}; {_KEEP[wish.keeping]}; at most ${usd:,.2f}")
+    say(f"written; {said}")
     if not source:
         say(f"put your prompts into {out.parent / named}, or change [[datasets]] source")
-    say(f"next: `eyas doctor {out}`, then `eyas plan {out}`, then `eyas run {out} --limit 20`")
+    say(f"next: `eyas doctor {out}`, then {first}, then `eyas run {out} --limit 20`")
+
+
+def _backend(given: str | None, base_url: tuple[str, ...], asks: bool) -> str:
+    if given is None and base_url:
+        raise UsageError("--base-url: say with --backend what listens there: openai, sglang, vllm or llamacpp")
+    if given == API and base_url:
+        raise UsageError("--base-url is for servers of your own: leave it away for openrouter")
+    if given is None and asks:
+        return click.prompt("Who answers?", type=click.Choice(get_args(Backend)), default=API, err=True)
+    return given or API
 
 
 def _named(source: str, out: Path) -> str:

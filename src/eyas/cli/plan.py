@@ -12,12 +12,14 @@ import click
 from pydantic import SecretStr
 
 from eyas.cli import start
+from eyas.cli.keys import keys_of
 from eyas.cli.run import ASK_ABOVE, plain_progress, say_inputs, watch_signals
 from eyas.cli.say import say
 from eyas.config import RunConfig, load
 from eyas.engine.planning import Draft, draft, read, state_of
 from eyas.engine.scope import Scope
-from eyas.engine.session import Options, run_config
+from eyas.engine.session import Options
+from eyas.engine.sessions import run_config
 from eyas.errors import StorageError, UsageError
 from eyas.ledger import usd
 from eyas.plan.document import document
@@ -54,7 +56,10 @@ def numbers(text: str) -> tuple[int, ...]:
 )
 @click.option("--quotas", default=DEFAULT, show_default=True, help="Output tokens a dataset to compare.")
 @click.option(
-    "--local-tps", type=click.FloatRange(min=0, min_open=True), metavar="X", help="Tokens/s of an engine of yours."
+    "--local-tps",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="X",
+    help="Tokens/s of servers of yours, all together.",
 )
 @click.option(
     "--train-max-length", type=click.IntRange(min=1), metavar="L", help="Price the tokens that a trainer cuts off."
@@ -82,13 +87,14 @@ def command(
     """
     check_out(out)
     config = load(config_file, insecure_http=insecure_http)
-    key, wish = start.key(key_file, needed=pilot is not None), Wish(numbers(quotas), local_tps, train_max_length)
-    sources = start.run_loop(read(config, key))
+    keys = keys_of(config, key_file, needed=pilot is not None)
+    wish = Wish(numbers(quotas), local_tps, train_max_length)
+    sources = start.run_loop(read(config, keys))
     say_inputs(sources.inputs)
     made = draft(sources, state_of(config), wish)
     if pilot is not None:
         agree(made, pilot, yes=yes)
-        buy(config, config_file.read_text(encoding="utf-8"), key, pilot)
+        buy(config, config_file.read_text(encoding="utf-8"), keys.target, pilot)
         made = draft(sources, state_of(config), wish)
     print(json.dumps(made.figures, indent=2) if as_json else tables(made.figures, width()), flush=True)
     if out is not None:
@@ -133,7 +139,8 @@ def agree(made: Draft, pilot: int, *, yes: bool) -> None:
 def buy(config: RunConfig, text: str, key: SecretStr, pilot: int) -> None:
     """Buy a pilot: a session of the run that asks its first N works of each dataset."""
     start.allow_open_files(config.limits.in_flight)
-    say("buying a pilot; ^C twice ends what flies, and the plan is made by what has come")
+    first = "buying a pilot" if config.target.bills else "asking a pilot of the target alone"
+    say(f"{first}; ^C twice ends what flies, and the plan is made by what has come")
     options = Options(on_start=watch_signals, on_tick=plain_progress(), scope=Scope(pilot))
     ended = start.run_loop(run_config(config, text, key, options))
     if ended.reason is not StopReason.COMPLETE:

@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import click
 from pydantic import ValidationError
 
 from eyas.cli import start
+from eyas.cli.keys import key_for
 from eyas.cli.say import columns_of
-from eyas.config import OPENROUTER, Providers, RunConfig, frozen
-from eyas.engine.inputs import Offer, backend_of, list_endpoints
+from eyas.config import OPENROUTER, Providers, RunConfig, frozen, load
+from eyas.config.target import Backend
+from eyas.engine.inputs import Offer, list_endpoints
+from eyas.engine.target import backend_of
 from eyas.errors import UsageError
 from eyas.plan import routes
 from eyas.providers.choose import allowed, provider_block
@@ -28,8 +31,13 @@ PIPED = 120
 
 
 @click.command("providers")
-@click.argument("model")
-@click.option("--base-url", help=f"The API to ask.  [default: {OPENROUTER}, or the run's]")
+@click.argument("model", metavar="MODEL|RUN.toml")
+@click.option(
+    "--base-url",
+    multiple=True,
+    help=f"The API or server to ask; may stand several times for servers of yours.  [default: {OPENROUTER}, or the run's]",
+)
+@click.option("--backend", type=click.Choice(get_args(Backend)), help="What answers there.  [default: openrouter]")
 @click.option(
     "--run", "rundir", type=click.Path(path_type=Path), help="Judge as this run does, and add what it learned."
 )
@@ -42,10 +50,24 @@ PIPED = 120
 @click.option("--key-file", type=click.Path(path_type=Path), help="Read the API key from this file; none is needed.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, a stable interface.")
 def command(
-    model: str, base_url: str | None, rundir: Path | None, key_file: Path | None, as_json: bool, **wish: Any
+    model: str,
+    base_url: tuple[str, ...],
+    backend: str | None,
+    rundir: Path | None,
+    key_file: Path | None,
+    as_json: bool,
+    **wish: Any,
 ) -> None:
-    """List every endpoint of MODEL with price, precision, and whether eyas would use it, and why."""
-    config = _config(model, base_url, None if rundir is None else frozen(rundir), wish)
+    """List every endpoint of MODEL with price, precision, and whether eyas would use it, and why.
+
+    Of servers of your own (--backend), or those of a RUN.toml: who answers, and with how much room.
+    """
+    run = None if rundir is None else frozen(rundir)
+    if model.endswith(".toml"):
+        run = load(Path(model))
+        model = run.target.model
+    where = {"base_url": base_url[0] if len(base_url) == 1 else base_url} if base_url else {}
+    config = _config(model, where | ({"backend": backend} if backend else {}), run, wish)
     state = None if rundir is None else _state(rundir, model)
     offer = start.run_loop(_offer(config, key_file))
     shown = figures(market(config, offer, state))
@@ -62,34 +84,41 @@ def market(config: RunConfig, offer: Offer, state: State | None = None) -> Marke
     endpoints = tuple(verdict.endpoint for verdict in offer.verdicts)
     seen: dict[Any, Learned] | None = None if state is None else learned(state, endpoints)
     return Market(
-        model=config.target.model,
+        model=config.target.asked_as,
         verdicts=offer.verdicts,
         terms=offer.terms,
-        block=provider_block(usable, config.providers, barred),
+        block=provider_block(usable, config.providers, barred) if config.target.bills else {},
         routes=[(route.tag, route.block) for route in routes(config, usable, barred)] if usable else [],
         learned=seen,
+        backend=config.target.backend,
     )
 
 
-def _config(model: str, base_url: str | None, run: RunConfig | None, wish: dict[str, Any]) -> RunConfig:
-    """The run's config, or one of defaults, under the wishes of the command line."""
+def _config(model: str, where: dict[str, Any], run: RunConfig | None, wish: dict[str, Any]) -> RunConfig:
+    """The run's config, or one of defaults, under the wishes of the command line; `where` are keys of [target]."""
     given = {name: value for name, value in wish.items() if value}
     try:
         providers = Providers.model_validate((run.providers.model_dump() if run else {}) | given)
         return RunConfig.model_validate(
             {
                 "run": {"dir": "."},
-                "target": {"model": model, "base_url": base_url or (run.target.base_url if run else OPENROUTER)},
+                "target": (run.target.model_dump(exclude_unset=True) if run else {}) | where | {"model": model},
                 "budget": {"usd": 1},
                 "providers": providers,
                 "datasets": [{"name": "none", "source": "none"}],
             },
-            context={"insecure_http": run is not None and base_url is None},
+            context={"insecure_http": run is not None and not where},
         )
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        what = "--base-url" if "base_url" in first["loc"] else ".".join(map(str, first["loc"]))
-        raise UsageError(f"{what}: {str(first['msg']).removeprefix('Value error, ')}") from None
+        says = str(first["msg"]).removeprefix("Value error, ")
+        if "base_url" in first["loc"]:
+            raise UsageError(f"--base-url: {says}") from None
+        raise UsageError(says.replace("base_url: ", "--base-url: ") if where else f"{_named(first)}: {says}") from None
+
+
+def _named(entry: Any) -> str:
+    return ".".join(map(str, entry["loc"]))
 
 
 def _state(rundir: Path, model: str) -> State:
@@ -102,5 +131,5 @@ def _state(rundir: Path, model: str) -> State:
 
 async def _offer(config: RunConfig, key_file: Path | None) -> Offer:
     async with HttpTransport() as transport:
-        backend = backend_of(config, start.key(key_file, needed=False))
+        backend = backend_of(config, key_for(config.target, key_file, needed=False))
         return await list_endpoints(config, backend, transport, privacy=True)

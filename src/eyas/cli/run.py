@@ -14,6 +14,7 @@ from pathlib import Path
 import click
 
 from eyas.cli import start
+from eyas.cli.keys import key_for
 from eyas.cli.say import columns_of, say
 from eyas.config import RunConfig, load
 from eyas.engine.inputs import Inputs
@@ -21,7 +22,8 @@ from eyas.engine.outlook import outlook
 from eyas.engine.planning import holds, opened
 from eyas.engine.run import Engine
 from eyas.engine.scope import Scope
-from eyas.engine.session import Ended, Options, run_config
+from eyas.engine.session import Ended, Options
+from eyas.engine.sessions import run_config
 from eyas.errors import UsageError
 from eyas.machine import freeze_heap
 from eyas.report import loaded
@@ -57,6 +59,7 @@ EXIT_CODES = (
 @click.option("--key-file", type=click.Path(path_type=Path), help="Read the API key from this file.")
 @click.option("--insecure-http", is_flag=True, help="Let [target] base_url send the key unencrypted over a network.")
 @click.option("--confirm-removed", is_flag=True, help="Go on although the sources lost prompts of this run.")
+@click.option("--fallback", is_flag=True, help="Leave the target alone and ask [fallback] for what is still owed.")
 def command(
     config_file: Path,
     yes: bool,
@@ -67,6 +70,7 @@ def command(
     key_file: Path | None,
     insecure_http: bool,
     confirm_removed: bool,
+    fallback: bool,
 ) -> int:
     """Answer the prompts of RUN.toml, up to its cap and quotas. The same command again resumes.
 
@@ -77,14 +81,19 @@ def command(
     start.allow_open_files(config.limits.in_flight)
     scope = Scope(limit, datasets)
     scope.check(config)
-    key = start.key(key_file)
+    if fallback:
+        config = config.fallen_back
+    key = key_for(config.target, key_file)
+    other = None if config.fallback is None else key_for(config.fallback, key_file)
     agree(config, yes=yes)
     quiet = progress == "none"
     begin = watch_signals if quiet else functools.partial(say_found, scope)
-    options = Options(confirm_removed, say_inputs, begin, None if quiet else plain_progress(), scope)
+    options = Options(
+        confirm_removed, say_inputs, begin, None if quiet else plain_progress(), scope, on_fallback=say_fallback
+    )
     if planned is not None:
         options = dataclasses.replace(options, check=holds(given, planned, config))
-    ended = start.run_loop(run_config(config, config_file.read_text(encoding="utf-8"), key, options))
+    ended = start.run_loop(run_config(config, config_file.read_text(encoding="utf-8"), key, options, other))
     code = finish(ended, as_json=as_json, quiet=quiet)
     if ended.reason is StopReason.COMPLETE and not quiet and (code == 0 or not scope.whole):
         say_rest(ended.state, config)
@@ -111,6 +120,11 @@ def say_inputs(inputs: Inputs) -> None:
         say(f"note: {caveat}")
     for sentence in loaded.sentences(inputs.sets.values()):
         say(plain(sentence, 600))
+
+
+def say_fallback(ended: Ended) -> None:
+    """Say that somebody else is asked now."""
+    say(f"eyas: {plain(ended.detail, 400) or 'no server is left that may answer the rest'}; going on at [fallback]")
 
 
 def say_found(scope: Scope, engine: Engine) -> None:

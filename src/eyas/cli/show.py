@@ -132,10 +132,12 @@ def text(figures: dict[str, Any]) -> str:
         ]
     lines += ["", "attempts:"]
     for each in figures["attempts"]:
-        cost = "unknown cost" if each["usd"] is None else f"${each['usd']:.6f}"
+        cost = ", unknown cost" if each["usd"] is None else f", ${each['usd']:.6f}"
+        if not (each["usd"] or each["reserved_usd"]):
+            cost = ""  # a server of the user's own
         cost += " (written off)" if each["written_off"] else ""
         what = " ".join(part for part in (each["verdict"], each["kind"] or "", inert(each["detail"])) if part)
-        lines.append(f"  {each['number']}. {each['endpoint']} {each['generation_id'] or '(no id)'}: {what}, {cost}")
+        lines.append(f"  {each['number']}. {each['endpoint']} {each['generation_id'] or '(no id)'}: {what}{cost}")
     return "\n".join(lines)
 
 

@@ -12,6 +12,7 @@ import click
 import msgspec
 
 from eyas import vocab
+from eyas.cli import stand_in
 from eyas.cli.say import say
 from eyas.errors import UsageError
 from eyas.families import by_name
@@ -33,6 +34,7 @@ FAMILY = "kimi-k2.5"
 @click.option("--books", type=click.Path(path_type=Path), help="Write the simulator's books here when it ends.")
 @click.option("--max-seconds", type=click.FloatRange(min=0), help="End by itself after so long.")
 @click.option("--parent", type=int, help="End by itself when this process is gone.")
+@stand_in.options
 def command(
     port: int,
     name: str,
@@ -42,12 +44,19 @@ def command(
     books: Path | None,
     max_seconds: float | None,
     parent: int | None,
+    **engine: Any,
 ) -> None:
     """Serve an OpenRouter-compatible API of virtual providers on 127.0.0.1; the base URL is printed on stdout.
 
-    Its books are at /sim/books and /sim/state: what was sampled, sent and billed.
+    Its books are at /sim/books and /sim/state: what was sampled, sent and billed. With --engine it is a server of that
+    engine's kind instead, with a base URL for its backend and its books at /counts.
     """
     scenario = changed(load(name), changes)
+    if engine["engine"] is not None:
+        stand_in.serve(
+            engine, scenario, seed, tokenizer, port=port, parent=parent, max_seconds=max_seconds, books=books
+        )
+        return
     folder = vocab.resolve(tokenizer) if tokenizer else vocab.kimi_folder()
     family = by_name(FAMILY).load(folder)
     if parent is None and sys.stderr.isatty():

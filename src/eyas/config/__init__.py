@@ -12,14 +12,16 @@ from typing import Annotated, Any, get_args
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from eyas.config.dataset import Dataset, System
-from eyas.config.sections import LOOPBACK, OPENROUTER, Budget, Limits, Providers, Run, Section, Target, Turns
+from eyas.config.sections import Budget, Limits, Providers, Run, Section, Turns
+from eyas.config.target import LOOPBACK, OPENROUTER, Fallback, Service, Target
 from eyas.errors import StorageError, UsageError
 
 __all__ = [
-    "LOOPBACK", "OPENROUTER", "Budget", "Dataset", "Limits", "Providers", "Run", "RunConfig", "System", "Target", "Turns",
-    "freeze", "frozen", "load", "parse",
+    "LOOPBACK", "OPENROUTER", "Budget", "Dataset", "Fallback", "Limits", "Providers", "Run", "RunConfig", "Service",
+    "System", "Target", "Turns", "freeze", "frozen", "load", "parse",
 ]  # fmt: skip
 FROZEN = "# frozen by eyas; relative paths start from "
+API_REREAD, LOCAL_REREAD = 600.0, 10.0
 _DURABLY = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_DSYNC", 0)
 
 
@@ -28,6 +30,7 @@ class RunConfig(Section):
 
     run: Run
     target: Target
+    fallback: Fallback | None = None
     budget: Budget = Budget()
     providers: Providers = Providers()
     limits: Limits = Limits()
@@ -40,7 +43,7 @@ class RunConfig(Section):
         double = sorted({name for name in names if names.count(name) > 1})
         if double:
             raise ValueError(f"datasets: the name {double[0]!r} stands twice (case does not count): rename one")
-        if self.target.backend == "openrouter" and self.budget.usd is None:
+        if self.budget.usd is None and any(each.bills for each in self._services):
             raise ValueError("budget.usd: missing: give the most that this run may spend, for example usd = 100.0")
         given = sum(each.output_tokens or 0 for each in self.datasets)
         if self.budget.total_output_tokens is not None and self.budget.total_output_tokens <= given:
@@ -48,6 +51,27 @@ class RunConfig(Section):
                 f"budget.total_output_tokens: the datasets name {given} tokens of their own already: raise it or drop it"
             )
         return self
+
+    @property
+    def _services(self) -> tuple[Service, ...]:
+        return (self.target, self.fallback) if self.fallback else (self.target,)
+
+    @property
+    def fallen_back(self) -> RunConfig:
+        """The same run, asked where [fallback] says.
+
+        Raises:
+            UsageError: there is no such section.
+        """
+        if self.fallback is None:
+            raise UsageError("RUN.toml has no [fallback]: add one that names who is asked for what the target leaves")
+        there = {name: getattr(self.fallback, name) for name in Service.model_fields}
+        return self.model_copy(update={"target": self.target.model_copy(update=there), "fallback": None})
+
+    @property
+    def reread_seconds(self) -> float:
+        """How often it is looked anew who may be asked: lists of an API change slowly, servers come and go."""
+        return self.limits.reread_seconds or (API_REREAD if self.target.bills else LOCAL_REREAD)
 
     @property
     def dir(self) -> Path:

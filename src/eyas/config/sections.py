@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, cast
-from urllib.parse import urlsplit
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-OPENROUTER = "https://openrouter.ai/api/v1"
 MOST_IN_FLIGHT = 5000
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
-Backend = Literal["openrouter", "openai", "sglang", "vllm", "llamacpp"]
 Turns = Literal["first", "last", "replay"]
-_OURS = frozenset(
-    {"model", "models", "messages", "tools", "stream", "max_tokens", "max_completion_tokens", "provider", "n"}
-)
 
 
 class Section(BaseModel):
@@ -28,55 +21,6 @@ class Run(Section):
 
     dir: str = Field(min_length=1)
     seed: int = 0
-
-
-class Target(Section):
-    """[target]: the model that answers, and how it is asked."""
-
-    model: str = Field(min_length=1)
-    backend: Backend = "openrouter"
-    base_url: str = OPENROUTER
-    family: str | None = None
-    tokenizer: str | None = None
-    chat_template: str | None = None
-    thinking: bool = True
-    temperature: float | None = Field(default=None, ge=0, le=2)
-    top_p: float | None = Field(default=None, gt=0, le=1)
-    max_tokens: int = Field(default=16384, ge=1)
-    stream: bool = True
-    recover: bool = True
-    extra_body: dict[str, Any] = {}
-    extra_headers: dict[str, str] = {}
-
-    @field_validator("base_url")
-    @classmethod
-    def _safe_url(cls, value: str, info: ValidationInfo) -> str:
-        url = urlsplit(value)
-        if url.scheme not in ("http", "https") or not url.hostname or url.port == 0:
-            raise ValueError("give a full address such as https://openrouter.ai/api/v1")
-        if url.username or url.password or url.query or url.fragment:
-            raise ValueError("give the address alone: a key belongs in OPENROUTER_API_KEY or --key-file")
-        agreed = cast("dict[str, bool]", info.context or {}).get("insecure_http", False)
-        if url.scheme == "http" and url.hostname not in LOOPBACK and not agreed:
-            raise ValueError(
-                "http:// would send the key unencrypted: use https://, or agree with `run --insecure-http`"
-            )
-        return value.rstrip("/")
-
-    @field_validator("extra_headers")
-    @classmethod
-    def _no_key(cls, value: dict[str, str]) -> dict[str, str]:
-        if any(name.lower() == "authorization" for name in value):
-            raise ValueError("the key comes from OPENROUTER_API_KEY or --key-file, never from RUN.toml: remove it here")
-        return value
-
-    @field_validator("extra_body")
-    @classmethod
-    def _not_ours(cls, value: dict[str, Any]) -> dict[str, Any]:
-        taken = sorted(_OURS & set(value))
-        if taken:
-            raise ValueError(f"{', '.join(taken)}: eyas sets these itself, to bound the bill and to choose who answers")
-        return value
 
 
 class Budget(Section):
@@ -134,4 +78,4 @@ class Limits(Section):
     silence_seconds: float = Field(default=240, gt=0)
     total_seconds: float = Field(default=7200, gt=0)
     draft_seconds: float = Field(default=3, gt=0)
-    reread_seconds: float = Field(default=600, gt=0)
+    reread_seconds: float | None = Field(default=None, gt=0)

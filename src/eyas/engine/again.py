@@ -11,6 +11,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
+from eyas.answers import TAG
 from eyas.errors import UsageError
 from eyas.events import Retried
 from eyas.journal import Journal
@@ -208,7 +209,7 @@ def _estimate(state: State, chosen: Iterable[tuple[Work, WorkState, Attempt | No
     """What asking may cost: as much as the answer that is there, else the mean of the dataset's, else of the run's."""
     costs: dict[str, list[int]] = {}
     for attempt in state.attempts.values():
-        if attempt.answered and attempt.cost is not None:
+        if attempt.answered and attempt.cost is not None and not attempt.tag.startswith(TAG):
             costs.setdefault(attempt.work.dataset, []).append(attempt.cost)
     every = [cost for each in costs.values() for cost in each]
     if not every:
@@ -216,7 +217,8 @@ def _estimate(state: State, chosen: Iterable[tuple[Work, WorkState, Attempt | No
     total = 0.0
     for work, known, attempt in chosen:
         such = costs.get(work.dataset, every)
-        own = attempt.cost if attempt and known.answer is not None else None
+        bought = attempt is not None and known.answer is not None and not attempt.tag.startswith(TAG)
+        own = attempt.cost if attempt and bought else None
         total += sum(such) / len(such) if own is None else own
     return round(total)
 

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from eyas.backends.openrouter import OpenRouter
+from eyas.backends.answers import answer
 from eyas.engine.admit import Candidate
 from eyas.engine.reading import Head, Monotonic, Reading, finish, read
+from eyas.engine.target import Backend
 from eyas.plan import Route
 from eyas.transport import Deadlines, Request, Transport
 from eyas.types import DraftText, Outcome
@@ -107,14 +108,14 @@ class Here:
     """Reads in this process."""
 
     transport: Transport
-    backend: OpenRouter
+    backend: Backend
     deadlines: Deadlines
     clock: Monotonic
     _readings: dict[int, Reading] = field(default_factory=dict[int, Reading])
 
     async def read(self, flight: Flight, request: Request) -> Outcome:
         """See `Reader`."""
-        reading = Reading(self.backend.stream(), flight.fetch, self.clock, flight.take_head)
+        reading = Reading(answer(self.backend.wire), flight.fetch, self.clock, flight.take_head)
         flight.sent, flight.progress = True, self.progress(reading)
         self._readings[flight.attempt] = reading
         outcome = await read(reading, self.transport, request, self.deadlines, self.backend.failure)

@@ -1,4 +1,7 @@
-"""Which route a request takes: the first with room, in the order of what a token that will be exported costs there. Pure."""
+"""Which route a request takes: the first with room, in the order of what a token that will be exported costs there. Pure.
+
+Where nothing is billed, as at replicas of a server of the user's, it is the one with the least in flight.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,10 @@ class Choice:
         if now >= self._next:
             self._next = now + REORDER
             self._ordered = ordered(self.routes, self.state.providers)
-        return [route for route in self._ordered if route.tag not in self.dropped and self.pace.room(route.tag, now)]
+        free = [route for route in self._ordered if route.tag not in self.dropped and self.pace.room(route.tag, now)]
+        if len(free) > 1 and all(route.prices.free for route in free):
+            free.sort(key=lambda route: (route.rank, self.pace.window(route.tag).in_flight))
+        return free
 
     def usable(self) -> list[Route]:
         """Routes that a request may take, now or later."""

@@ -1,4 +1,4 @@
-"""`eyas doctor`: looks at the machine, the account and a run before it costs anything. Only reads; asks no answer.
+"""`eyas doctor`: looks at the machine, the account and a run before it costs anything. It buys no answer.
 
 Every check runs, whatever the others found; one that breaks is a finding too.
 """
@@ -6,47 +6,38 @@ Every check runs, whatever the others found; one that breaks is a finding too.
 from __future__ import annotations
 
 import importlib.metadata
-import os
 import resource
 import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field
 from inspect import isawaitable
 from pathlib import Path
-from typing import cast
 
 from pydantic import SecretStr
 
 import eyas
-from eyas.backends.openrouter import OpenRouter
-from eyas.config import OPENROUTER, RunConfig
+from eyas.config import RunConfig
 from eyas.engine import checkup, findings
-from eyas.engine.account import Account, read_account
-from eyas.engine.findings import Finding, Standing, Trouble
-from eyas.engine.inputs import Inputs, Offer, Tokenizer, ask, backend_of, list_endpoints, load_tokenizer, read_inputs
-from eyas.errors import EyasError, KeyOrCreditsError, NotSentError, StorageError
+from eyas.engine.api_checks import ApiChecks
+from eyas.engine.findings import Check, Finding, Found, Standing, Trouble
+from eyas.engine.inputs import Inputs, Tokenizer, load_tokenizer, read_inputs
+from eyas.engine.server_checks import examine_servers
+from eyas.errors import EyasError, KeyOrCreditsError, StorageError
 from eyas.events import Alarm
 from eyas.journal import NAME, Journal, Store
 from eyas.ledger import MILLION, nano_dollars
 from eyas.lock import is_locked, lock
-from eyas.plan import routes
 from eyas.providers.choose import allowed
 from eyas.records import Run
 from eyas.state import State
-from eyas.transport import Deadlines, Transport, fetch
-from eyas.types import NANO
+from eyas.transport import Transport
 
-_DEADLINES = Deadlines(total=60.0)
 _WRITES = 5
-_PROXIES = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
 _MOUNTS = Path("/proc/self/mountinfo")
-
-Found = Finding | Iterable[Finding] | None
-Check = Callable[[], Found | Awaitable[Found]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +45,8 @@ class Subject:
     """What is looked at: a run, or (config None) the machine and the account alone.
 
     Attributes:
-        key: empty if there is none.
+        key: the target's; empty if there is none.
+        fallback_key: that of [fallback], the same.
         broken: why RUN.toml cannot be read, where one was named; the API is not asked then, for its address is not known.
         key_error: why the key that was named cannot be used.
     """
@@ -63,6 +55,18 @@ class Subject:
     config: RunConfig | None = None
     broken: str = ""
     key_error: str = ""
+    fallback_key: SecretStr = field(default_factory=lambda: SecretStr(""))
+
+    @property
+    def api(self) -> RunConfig | None:
+        """The run as it asks an API: itself, or by its [fallback]; None where it asks none."""
+        found = (self.config, self.config.fallen_back if self.config and self.config.fallback else None)
+        return next((each for each in found if each is not None and each.target.bills), None)
+
+    @property
+    def servers(self) -> RunConfig | None:
+        """The run as it asks servers of the user's own; None where it asks none."""
+        return None if self.config is None or self.config.target.bills else self.config
 
 
 @dataclass(slots=True)
@@ -73,13 +77,20 @@ class Doctor:
     transport: Transport
     wall: Callable[[], float] = time.time
     tick: Callable[[], float] = time.monotonic
-    date: str = ""
-    backend: OpenRouter | None = None
-    account: Account | None = None
-    offer: Offer | None = None
+    api: ApiChecks | None = field(init=False)
     tokenizer: Tokenizer | None = None
     inputs: Inputs | None = None
     state: State = field(default_factory=State)
+
+    def __post_init__(self) -> None:
+        subject = self.subject
+        key = subject.key if subject.servers is None else subject.fallback_key
+        asks = subject.api is not None or subject.config is None
+        self.api = (
+            ApiChecks(subject.api, key, self.transport, self.wall, subject.key_error, bool(subject.broken))
+            if asks
+            else None
+        )
 
     async def examine(self) -> list[Finding]:
         """Run every check; what they found, in order."""
@@ -89,13 +100,9 @@ class Doctor:
             ("tokenizer", Trouble.USAGE, self._tokenizer),
             ("prompts", Trouble.USAGE, self._prompts),
         ]
-        api: list[tuple[str, Trouble, Check]] = [
-            ("network", Trouble.USAGE, self._network),
-            ("clock", Trouble.USAGE, self._clock),
-            ("key", Trouble.KEY, self._key),
-            ("endpoints", Trouble.USAGE, self._endpoints),
-            ("distillation", Trouble.USAGE, self._distillation),
-        ]
+        asked: list[tuple[str, Trouble, Check]] = [("server", Trouble.USAGE, self._servers)]
+        if self.api is not None:
+            asked += self.api.checks()
         machine: list[tuple[str, Trouble, Check]] = [
             ("limit", Trouble.KEY, self._money),
             ("open files", Trouble.USAGE, self._open_files),
@@ -106,9 +113,11 @@ class Doctor:
         found = list[Finding]()
         if self.subject.broken:
             found.append(Finding("RUN.toml", Standing.FAIL, self.subject.broken))
-        for name, trouble, check in checks + run + api + machine:
+        for name, trouble, check in checks + run + asked + machine:
             found += await _guarded(name, trouble, check)
-        return [findings.without(self.subject.key, each) for each in found]
+        for key in (self.subject.key, self.subject.fallback_key):
+            found = [findings.without(key, each) for each in found]
+        return found
 
     def _python(self) -> Finding:
         def installed(name: str) -> bool:
@@ -153,61 +162,16 @@ class Doctor:
         self.inputs = read_inputs(self.subject.config, self.tokenizer)
         return findings.prompts(self.inputs)
 
-    async def _network(self) -> Found:
-        subject = self.subject
-        if subject.broken:
-            return Finding("network", Standing.WARN, "the API was not asked: RUN.toml does not say at which address")
-        backend = backend_of(subject.config, subject.key) if subject.config else OpenRouter(OPENROUTER, "", subject.key)
-        try:
-            _, headers, _ = await fetch(self.transport, backend.providers(), _DEADLINES)
-        except EyasError as error:
-            return Finding("network", Standing.FAIL, f"{backend.base_url} cannot be reached: {error}", _remedy(error))
-        self.backend, self.date = backend, headers.get("date", "")
-        return checkup.address(backend.base_url)
-
-    def _clock(self) -> Found:
-        return None if self.backend is None else checkup.clock(self.date, self.wall())
-
-    async def _key(self) -> Found:
-        if self.subject.key_error:
-            return Finding("key", Standing.FAIL, self.subject.key_error, trouble=Trouble.KEY)
-        if not self.subject.key.get_secret_value():
-            remedy = "set OPENROUTER_API_KEY, or give a file with --key-file"
-            return Finding("key", Standing.FAIL, "there is none", remedy, Trouble.KEY)
-        if self.backend is None:
-            return Finding("key", Standing.WARN, "there is one; the API could not be asked whether it accepts it")
-        self.account = await read_account(self.backend, self.transport)
-        return checkup.key(self.account, self.wall())
+    async def _servers(self) -> Found:
+        config = self.subject.servers
+        if config is None:
+            return None
+        if self.api is None and self.subject.key_error:
+            return Finding("server", Standing.FAIL, self.subject.key_error, trouble=Trouble.KEY)
+        return await examine_servers(config, self.subject.key, self.transport, self.tokenizer)
 
     def _money(self) -> Found:
-        if self.account is None:
-            return None
-        config, left = self.subject.config, None
-        if config is not None and config.budget.usd is not None:
-            left = max(0, nano_dollars(config.budget.usd) - self.state.money.settled)
-        return checkup.money(self.account, left)
-
-    async def _endpoints(self) -> Found:
-        config = self.subject.config
-        if config is None or self.backend is None:
-            return None
-        self.offer = await list_endpoints(config, self.backend, self.transport)
-        usable = allowed(self.offer.verdicts)
-        best = routes(config, usable)[0]
-        return Finding(
-            "endpoints",
-            Standing.OK,
-            f"{len(usable)} of {len(self.offer.verdicts)} may answer; first {best.tag} at ${best.prices.completion / NANO:g} "
-            "a million output tokens",
-        )
-
-    async def _distillation(self) -> Found:
-        config = self.subject.config
-        if config is None or self.backend is None or not config.providers.enforce_distillable_text:
-            return None
-        data = await ask("the list of models", self.backend, self.transport, self.backend.distillable())
-        rows = cast("list[dict[str, object]]", data) if isinstance(data, list) else []
-        return checkup.distillable(config.target.model, [str(row.get("id")) for row in rows])
+        return None if self.api is None else self.api.money(self.state.money.settled)
 
     def _open_files(self) -> Finding:
         _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -230,7 +194,8 @@ class Doctor:
             tokens += samples * config.max_tokens(name)
         quotas = [config.quota(each.name) for each in config.datasets]
         answers = min(tokens, sum(quota or tokens for quota in quotas))
-        cheapest = min((e.prices.completion for e in allowed(self.offer.verdicts)), default=0) if self.offer else 0
+        offer = self.api.offer if self.api and config.target.bills else None
+        cheapest = min((e.prices.completion for e in allowed(offer.verdicts)), default=0) if offer else 0
         if cheapest and config.budget.usd is not None:
             answers = min(answers, nano_dollars(config.budget.usd) * MILLION // cheapest)
         return checkup.disk_need(works, prompt_tokens, answers)
@@ -289,9 +254,3 @@ async def _guarded(name: str, trouble: Trouble, check: Check) -> list[Finding]:
     if found is None:
         return []
     return [found] if isinstance(found, Finding) else list(found)
-
-
-def _remedy(error: EyasError) -> str:
-    if isinstance(error, NotSentError) and any(os.environ.get(name) for name in _PROXIES):
-        return "eyas knows no proxy, and one is set here: let it connect directly"
-    return "check [target] base_url and the network"

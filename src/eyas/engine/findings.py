@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -10,6 +11,7 @@ from pydantic import SecretStr
 from eyas.config import RunConfig
 from eyas.engine.inputs import Inputs
 from eyas.report.summary import status
+from eyas.report.who import free
 from eyas.state import State
 
 
@@ -40,15 +42,19 @@ class Finding:
     trouble: Trouble = Trouble.USAGE
 
 
+Found = Finding | Iterable[Finding] | None
+"""What a check gives back."""
+
+Check = Callable[[], Found | Awaitable[Found]]
+
+
 def run_directory(config: RunConfig, state: State, *, running: bool) -> list[Finding]:
     """Where the run stands that the directory holds, and whether RUN.toml still means the same one."""
     figures = status(state, running=running)
     sets, money = figures["datasets"].values(), figures["money"]
     answers = sum(each["done"] + each["partial"] for each in sets)
-    says = (
-        f"{config.dir}: {figures['state']}, {answers:,} of {sum(each['prompts'] for each in sets):,} answered, "
-        f"${money['settled']:.2f} spent"
-    )
+    spent = "" if free(state) else f", ${money['settled']:.2f} spent"
+    says = f"{config.dir}: {figures['state']}, {answers:,} of {sum(each['prompts'] for each in sets):,} answered{spent}"
     found = [Finding("run directory", Standing.OK, says)]
     if running:
         found = [

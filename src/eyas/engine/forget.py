@@ -21,6 +21,7 @@ from eyas.records import Run
 from eyas.types import Prompt, Source
 
 QUARANTINE = "quarantine.jsonl"
+IMPORT_QUARANTINE = "import-quarantine.jsonl"
 EXPORTS = "exports.jsonl"
 """Where exports were written to: one JSON object a line with `out`, a folder, absolute. Nothing needs the file."""
 _ENOUGH = 60
@@ -82,7 +83,7 @@ async def forget(folder: Path, doomed: Doomed, wall: Callable[[], float]) -> Era
     Raises:
         StorageError: the journal cannot be written, or another process reads it all the while.
     """
-    quarantined = _clean(folder / QUARANTINE, doomed)
+    quarantined = sum(_clean(folder / name, doomed) for name in (QUARANTINE, IMPORT_QUARANTINE))
     for kept in (KEPT, f"{KEPT}.tmp"):
         (folder / kept).unlink(missing_ok=True)
     with closing(Store(folder)) as store:

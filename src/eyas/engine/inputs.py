@@ -9,11 +9,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pydantic import SecretStr
-
 from eyas import vocab
 from eyas.backends.openrouter import OpenRouter
 from eyas.config import RunConfig
+from eyas.engine import replicas
+from eyas.engine.target import Backend
 from eyas.errors import ApiError, EyasError, UsageError
 from eyas.families import FAMILIES, Family, by_name, guess
 from eyas.families import Loaded as LoadedTokenizer
@@ -174,26 +174,14 @@ def write_reports(folder: Path, inputs: Inputs, forgotten: Iterable[tuple[str, s
         kept.save(folder, inputs.sets, inputs.prompts, inputs.made_of, tuple(forgotten))
 
 
-def backend_of(config: RunConfig, key: SecretStr) -> OpenRouter:
-    """The backend that RUN.toml names.
-
-    Raises:
-        UsageError: this version has no such backend.
-    """
-    target = config.target
-    if target.backend != "openrouter":
-        raise UsageError(f"[target] backend = {target.backend!r} comes with a later version: this one knows openrouter")
-    return OpenRouter(target.base_url, target.model, key, target.extra_headers, target.extra_body)
-
-
-async def list_endpoints(
-    config: RunConfig, backend: OpenRouter, transport: Transport, *, privacy: bool = False
-) -> Offer:
-    """Ask the API what it offers, and judge each endpoint; with `privacy`, ask also which of them keep no prompt.
+async def list_endpoints(config: RunConfig, backend: Backend, transport: Transport, *, privacy: bool = False) -> Offer:
+    """Ask who may answer, and judge each endpoint; with `privacy`, ask also which of them keep no prompt.
 
     Raises:
         UsageError: the API does not know the model; KeyOrCreditsError: the key is refused; ApiError: no list came.
     """
+    if not isinstance(backend, OpenRouter):
+        return Offer(await replicas.look(backend, transport), {})
     data = await ask("the endpoint list", backend, transport, backend.endpoints())
     # Tags say the same as the provider list but for a few names, and who keeps prompts decides nothing.
     companies = catalog.companies(await _perhaps("the provider list", backend, transport, backend.providers()))
@@ -202,7 +190,7 @@ async def list_endpoints(
         if privacy
         else None
     )
-    listing = catalog.endpoints(config.target.model, data, companies, forgetful)
+    listing = catalog.endpoints(backend.model, data, companies, forgetful)
     today = datetime.now(UTC).date().isoformat()
     return Offer(verdicts(listing.endpoints, config.providers, today), listing.terms)
 

@@ -8,6 +8,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
+from eyas.backends.base import Wire
 from eyas.engine.reading import Head
 from eyas.transport import Deadlines
 from eyas.types import Completion, DraftText, Failure
@@ -17,10 +18,12 @@ LENGTH = 4
 
 
 class Settings(msgspec.Struct, frozen=True):
-    """How to read, said when the process is started. `draft_seconds` is how often what came is told."""
+    """How to read, and in which form answers come, said when the process is started. `draft_seconds`: how often what came is told."""
 
     deadlines: Deadlines
     draft_seconds: float
+    wire: Wire = Wire.CHAT
+    bills: bool = True
 
 
 class Send(msgspec.Struct, frozen=True, tag=True):

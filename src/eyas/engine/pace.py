@@ -208,6 +208,11 @@ class Pace:
         found = self.endpoints.get(tag)
         return found if found is not None else self.endpoints.setdefault(tag, Window(min(FIRST, self.most), self.most))
 
+    def bound(self, tag: str, slots: int) -> None:
+        """A server of the user's answers so many at once: a few more wait there, so that none of its slots is ever idle."""
+        most = min(self.most, slots + max(2, slots // 8))
+        self.endpoints[tag] = Window(most, most, ceiling=most)
+
     def room(self, tag: str, now: float) -> bool:
         """Whether a request to that endpoint may start now."""
         return self.account.room(now) and self.window(tag).room(now)

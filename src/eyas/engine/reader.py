@@ -12,8 +12,7 @@ from functools import partial
 
 import msgspec
 
-from eyas.backends import errors
-from eyas.backends.stream import Stream
+from eyas.backends.answers import answer, failure_of
 from eyas.engine.messages import (
     Batches,
     Began,
@@ -68,9 +67,11 @@ class Station:
 
     def _send(self, send: Send) -> None:
         attempt = send.attempt
-        reading = Reading(Stream(), send.fetch, on_head=lambda head: self._outbox.tell(Began(attempt, head)))
+        reading = Reading(
+            answer(self._settings.wire), send.fetch, on_head=lambda head: self._outbox.tell(Began(attempt, head))
+        )
         request = Request(send.method, send.url, send.headers, send.body)
-        work = read(reading, self._transport, request, self._settings.deadlines, errors.from_response)
+        work = read(reading, self._transport, request, self._settings.deadlines, failure_of(self._settings.bills))
         self._readings[attempt] = reading
         task = self._tasks[attempt] = self._loop.create_task(work)
         task.add_done_callback(partial(self._landed, attempt))

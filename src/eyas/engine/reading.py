@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from eyas.backends.stream import Stream
+from eyas.backends.base import Answer
 from eyas.errors import BrokenError, NotSentError
 from eyas.transport import Deadlines, Request, Response, Transport
 from eyas.types import Billed, Failure, FailureKind, Outcome
@@ -51,7 +51,7 @@ def _nothing(_: Head) -> None:
 class Reading:
     """One answer as it is read. `fetch`: only one out of the API's cache is wanted; `on_head` hears of the headers."""
 
-    stream: Stream
+    stream: Answer
     fetch: bool = False
     clock: Monotonic = time.monotonic
     on_head: Callable[[Head], None] = field(default=_nothing)

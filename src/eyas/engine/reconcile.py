@@ -10,11 +10,12 @@ import msgspec
 from pydantic import SecretStr
 
 from eyas.config import RunConfig
-from eyas.engine.inputs import Tokenizer, backend_of
+from eyas.engine.inputs import Tokenizer
 from eyas.engine.lookup import WAITS, Lookups
 from eyas.engine.recover import doubles
 from eyas.engine.resume import left_open
 from eyas.engine.retry import policy_of
+from eyas.engine.target import api_of
 from eyas.errors import UsageError
 from eyas.events import AnyEvent, Corrected
 from eyas.journal import Journal
@@ -67,9 +68,7 @@ async def reconcile(
             kept += attempt.answered
         before = state.unknown() if key.get_secret_value() else []
         async with HttpTransport() as transport:
-            found = await Lookups(transport, backend_of(config, key), correct, wall).settle_all(
-                before, (0.0, *WAITS[:4])
-            )
+            found = await Lookups(transport, api_of(config, key), correct, wall).settle_all(before, (0.0, *WAITS[:4]))
         cost = sum(attempt.cost or 0 for attempt in before)
         chosen = _chosen(state, run, write_off)
         for attempt in chosen:

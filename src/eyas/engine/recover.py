@@ -38,7 +38,7 @@ class Repeat:
 def recovers(config: RunConfig) -> bool:
     """Whether lost answers are asked for again; never where the user forbids that anybody keeps them."""
     wish = config.providers
-    return config.target.recover and not wish.zdr and wish.data_collection != "deny"
+    return config.target.bills and config.target.recover and not wish.zdr and wish.data_collection != "deny"
 
 
 def mark_of(began: float, work: Work, number: int) -> str:
@@ -60,7 +60,9 @@ def lost(kind: FailureKind | None, verdict: Verdict) -> bool:
 
 def patience(state: State) -> float:
     """Seconds to wait before asking again: about as long as an answer takes, so that the provider can finish it."""
-    answers = sum(provider.answers for provider in state.providers.values())
+    answers = sum(
+        provider.answers for provider in state.providers.values() if provider.seconds
+    )  # imported ones took none
     seconds = sum(provider.seconds for provider in state.providers.values())
     return min(_LATEST, max(_SOONEST, seconds / answers if answers else 0.0))
 

@@ -226,7 +226,9 @@ async def reader_of(books: Books, count: int) -> AsyncGenerator[Reader]:
         books.last_error = detail
 
     setting = books.setting
-    settings = Settings(setting.deadlines, setting.config.limits.draft_seconds)
+    settings = Settings(
+        setting.deadlines, setting.config.limits.draft_seconds, setting.backend.wire, setting.backend.bills
+    )
     processes = list[Process]()
     try:
         for _ in range(count):

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from eyas.backends.openrouter import OpenRouter
 from eyas.engine.account import Account, read_account
 from eyas.engine.inputs import list_endpoints
 from eyas.engine.settle import Books
@@ -101,12 +102,17 @@ class Reread:
     _short: int = 0
     _idle: int = 0
 
+    @property
+    def _until(self) -> str:
+        return "the endpoint list shows it fine again" if self.books.setting.backend.bills else "it answers again"
+
     async def watch(self) -> None:
         """Read both again and again, until cancelled."""
         while True:
-            await asyncio.sleep(self.books.setting.config.limits.reread_seconds)
+            await asyncio.sleep(self.books.setting.config.reread_seconds)
             await self._endpoints()
-            await self._account()
+            if isinstance(self.books.setting.backend, OpenRouter):
+                await self._account(self.books.setting.backend)
 
     def block(self, route: Route) -> Mapping[str, Any]:
         """The `provider` object that requests on a route carry now."""
@@ -131,7 +137,7 @@ class Reread:
                 self._aside.discard(route.tag)
                 pace.take_back(route.tag)
             for tag, (kind, reason) in against.items():
-                self._say(tag, kind, f"{tag} is asked no more until the endpoint list shows it fine again: {reason}")
+                self._say(tag, kind, f"{tag} is asked no more until {self._until}: {reason}")
         idle = all(pace.window(route.tag).aside for route in routes)
         self._idle = self._idle + 1 if idle else 0
 
@@ -154,9 +160,9 @@ class Reread:
             return
         self.apply(offer.verdicts)
 
-    async def _account(self) -> None:
+    async def _account(self, backend: OpenRouter) -> None:
         try:
-            account = await read_account(self.books.setting.backend, self.books.world.transport)
+            account = await read_account(backend, self.books.world.transport)
         except EyasError as error:
             self._failed("what the key may spend", error)
             return
@@ -167,7 +173,7 @@ class Reread:
             self._alarm(_too_little(account, money))
 
     def _failed(self, what: str, error: EyasError) -> None:
-        every = self.books.setting.config.limits.reread_seconds
+        every = self.books.setting.config.reread_seconds
         self._say(
             what, "", f"{what} could not be read again, the run goes on without and tries in {every:g} s: {error}"
         )

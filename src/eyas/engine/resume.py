@@ -17,7 +17,8 @@ from eyas.state import Attempt, State
 from eyas.types import Completion, Outcome, Prices, Record
 
 KILLED = "the process was killed while this was in flight"
-_NO_PRICE = Prices(0, 0)
+_FREE, _SOME = Prices(0, 0), Prices(1, 1)
+"""Which price it was says only a usage, and what is left of an answer has none."""
 
 
 def left_open(
@@ -34,7 +35,7 @@ def left_open(
         if isinstance(outcome, Completion):
             kept = count_tokens(tokens, outcome, thinking.get(attempt.work.dataset, True))
         # The kill was ours: it never counts against the work.
-        case = Case(tries=0, lost=0, prices=_NO_PRICE, tokens=kept, wasted=0)
+        case = Case(tries=0, lost=0, prices=_SOME if attempt.reserved else _FREE, tokens=kept, wasted=0)
         yield attempt, outcome, settled_event(attempt.id, outcome, decide(outcome, case, policy), 0.0)
 
 

@@ -22,6 +22,8 @@ from eyas.types import (
 
 MOST_TRIES = 3
 """Attempts at one work that fail for free, and those whose outcome stays unknown."""
+MOST_LOST_FREE = 10
+"""Attempts at one work that are lost where nothing is billed: servers of the user's die and come back."""
 
 
 class Effect(Enum):
@@ -111,7 +113,7 @@ def _misserved(answer: Completion, case: Case, policy: Policy) -> Decision:
 
 def _cut(answer: Completion, case: Case, policy: Policy) -> Decision:
     detail = answer.cut.detail if answer.cut else ""
-    cost = _cost(answer.usage, case.prices, bool(answer.generation_id)) if answer.usage else None
+    cost = _cost(answer.usage, case.prices, bool(answer.generation_id)) if answer.usage or case.prices.free else None
     if case.tokens >= policy.keep_from:
         return Decision(
             Verdict.PARTIAL, cost, FailureKind.CUT, tokens=case.tokens, effect=Effect.ACCEPTED, detail=detail
@@ -136,11 +138,19 @@ def _failed(failure: Failure, case: Case, policy: Policy) -> Decision:
         case FailureKind.REFUSED:
             return Decision(Verdict.REFUSED, 0, kind, detail=detail)
         case FailureKind.LOST:
-            again = _may_waste(case, policy) and case.lost + 1 < MOST_TRIES
-            verdict = Verdict.AGAIN if again else Verdict.UNKNOWN
-            return Decision(verdict, None, kind, counted=False, effect=Effect.AVOID, detail=detail)
+            return _lost(failure, case, policy)
         case _:
             return _free_try(failure, case, policy)
+
+
+def _lost(failure: Failure, case: Case, policy: Policy) -> Decision:
+    """Nobody knows what became of it: the money is held, or, where nothing is billed, there is none."""
+    if case.prices.free:
+        verdict, cost = Verdict.AGAIN if case.lost + 1 < MOST_LOST_FREE else Verdict.FAILED, 0
+    else:
+        again = _may_waste(case, policy) and case.lost + 1 < MOST_TRIES
+        verdict, cost = Verdict.AGAIN if again else Verdict.UNKNOWN, None
+    return Decision(verdict, cost, failure.kind, counted=False, effect=Effect.AVOID, detail=failure.detail)
 
 
 def _free_try(failure: Failure, case: Case, policy: Policy) -> Decision:
@@ -177,6 +187,8 @@ def _cost(usage: Usage | None, prices: Prices, can_look_up: bool) -> int | None:
     """What the answer says that it cost; without that, unknown until looked up, or by its counts where it cannot be."""
     if usage is not None and usage.cost is not None:
         return usage.cost
+    if prices.free:
+        return 0
     if can_look_up or usage is None:
         return None
     return cost_of(prices, usage.prompt_tokens, usage.completion_tokens)

@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
+from eyas.backends.openrouter import OpenRouter
 from eyas.engine.admit import Admission, Admitted, Blocked, Flying
 from eyas.engine.attempt import Flight, Reader
 from eyas.engine.lookup import Lookups, first_error
+from eyas.engine.owned import owned
 from eyas.engine.reread import Reread
 from eyas.engine.settle import Books
 from eyas.engine.start import begin
 from eyas.engine.tune import Tuner
 from eyas.errors import KeyOrCreditsError, StorageError
 from eyas.events import Headers
+from eyas.providers.choose import Verdict
 from eyas.state import Attempt
 from eyas.types import Billed, Completion, Failure, FailureKind, Outcome, Record, StopReason
 
@@ -27,6 +30,7 @@ TICK = 0.25
 """Longest that the loop sleeps, seconds: windows grow, drafts are kept and quotas are looked at again this often."""
 
 INTERRUPTED = "interrupted by the user"
+OVER = "[fallback] after_minutes are over"
 AT_THE_CAP = "ended by the stop-loss, before the cap was passed"
 NOT_SENT = Failure(FailureKind.CONNECT, Billed.NO, "interrupted before it was sent")
 
@@ -39,7 +43,7 @@ def _nothing(_: object) -> None:
 class Engine:
     """One session of a run. `on_answer` hears of each durable answer, `on_tick` of the passing of time.
 
-    `tick` is seconds between two ticks, TICK or more: what flies is counted anew then.
+    `tick` is seconds between two ticks, TICK or more: what flies is counted anew then. `until`: when to start nothing more.
     """
 
     books: Books
@@ -48,9 +52,10 @@ class Engine:
     on_answer: Callable[[Record], None] = _nothing
     on_tick: Callable[[Engine], None] = _nothing
     tick: float = TICK
+    until: float | None = None
     flights: dict[int, Flight] = field(default_factory=dict[int, Flight])
     tuner: Tuner = field(init=False)
-    _lookups: Lookups = field(init=False)
+    _lookups: Lookups | None = None
     _reread: Reread = field(init=False)
     _tasks: dict[int, asyncio.Task[None]] = field(default_factory=dict[int, "asyncio.Task[None]"])
     _looking: set[asyncio.Task[bool]] = field(default_factory=set["asyncio.Task[bool]"])
@@ -64,9 +69,15 @@ class Engine:
 
     def __post_init__(self) -> None:
         world = self.books.world
-        self._lookups = Lookups(world.transport, self.books.setting.backend, self.books.correct, world.wall)
+        backend = self.books.setting.backend
+        if isinstance(backend, OpenRouter):
+            self._lookups = Lookups(world.transport, backend, self.books.correct, world.wall)
         self._reread = Reread(self.books)
         self.tuner = Tuner(self.books, self.admission.choice)
+
+    def take_list(self, found: Sequence[Verdict]) -> None:
+        """Set aside who may not answer now, by verdicts on all endpoints."""
+        self._reread.apply(found)
 
     def interrupt(self) -> None:
         """First call: start nothing more and let what flies land. Second call: end what flies, keeping its text."""
@@ -172,13 +183,15 @@ class Engine:
     async def _outcome(self, flight: Flight, body: bytes, durable: Awaitable[None]) -> Outcome:
         try:
             await durable
-            return await self.reader.read(flight, self.books.setting.backend.chat(body, cached=bool(flight.mark)))
+            request = self.books.setting.backend.chat(body, flight.route.tag, cached=bool(flight.mark))
+            return owned(self.books.setting, flight, await self.reader.read(flight, request))
         except asyncio.CancelledError:
             if not (self._aborted or flight.ended):
                 raise
             if not flight.sent:
                 return NOT_SENT
-            return await self.reader.finish(flight, AT_THE_CAP if flight.ended else INTERRUPTED)
+            why = AT_THE_CAP if flight.ended else INTERRUPTED
+            return owned(self.books.setting, flight, await self.reader.finish(flight, why))
 
     def _land(self, flight: Flight) -> None:
         self.flights.pop(flight.attempt, None)
@@ -195,14 +208,14 @@ class Engine:
 
     def _look_up(self, attempt: Attempt, group: asyncio.TaskGroup) -> None:
         """Find out what an attempt cost, beside the run; without a generation id it stays unknown."""
-        if attempt.generation_id and self.books.stopping is None:
-            task = group.create_task(self._find_cost(attempt))
+        if self._lookups is not None and attempt.generation_id and self.books.stopping is None:
+            task = group.create_task(self._find_cost(self._lookups, attempt))
             self._looking.add(task)
             task.add_done_callback(self._looked)
 
-    async def _find_cost(self, attempt: Attempt) -> bool:
+    async def _find_cost(self, lookups: Lookups, attempt: Attempt) -> bool:
         try:
-            return await self._lookups.settle(attempt)
+            return await lookups.settle(attempt)
         except KeyOrCreditsError as error:
             self.books.stop(StopReason.KEY, str(error))
             return False
@@ -220,6 +233,8 @@ class Engine:
         self.tuner.look(now)
         books.pace.grow(now, now - self._ticked)
         self._ticked = now
+        if self.until is not None and now >= self.until:
+            books.stop(StopReason.OWED, OVER)
         so_far: dict[str, list[int]] = {}
         every = books.setting.config.limits.draft_seconds
         drafts = 1 + 1.25 * len(self.flights) * self.tick / every  # those due at once are spread over some ticks

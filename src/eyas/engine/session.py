@@ -5,14 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from pydantic import SecretStr
-
-from eyas.backends.openrouter import OpenRouter
 from eyas.config import RunConfig, freeze
 from eyas.engine.admit import Admission, Pool, Quotas, Strict
 from eyas.engine.attempt import Reader
@@ -22,10 +19,6 @@ from eyas.engine.inputs import (
     Inputs,
     Offer,
     Tokenizer,
-    backend_of,
-    list_endpoints,
-    load_tokenizer,
-    read_inputs,
     write_reports,
 )
 from eyas.engine.labels import Labels
@@ -33,25 +26,25 @@ from eyas.engine.metered import Metered
 from eyas.engine.pace import Pace
 from eyas.engine.quality import Quality, Standard
 from eyas.engine.recover import recovers, repeats
-from eyas.engine.remote import how_many, reader_of
+from eyas.engine.remote import reader_of
 from eyas.engine.resume import settle_left_open
 from eyas.engine.retry import policy_of
 from eyas.engine.run import Engine
 from eyas.engine.scope import WHOLE, Scope, within
 from eyas.engine.served import Served
 from eyas.engine.settle import Books, Setting, World
+from eyas.engine.target import Backend, deadlines_of
 from eyas.engine.turns import Turns
 from eyas.errors import PromptsRemoved, StorageError, UsageError
 from eyas.events import PromptAdded, PromptRemoved, SessionClosed, SessionOpened
 from eyas.journal import Journal, Keeper
 from eyas.ledger import nano_dollars
-from eyas.lock import lock
 from eyas.plan import Change, routes
 from eyas.providers.choose import allowed
 from eyas.records import Run
 from eyas.state import State
-from eyas.transport import Deadlines, HttpTransport, Transport
-from eyas.types import Record, StopReason, Verdict
+from eyas.transport import Transport
+from eyas.types import Endpoint, Record, StopReason, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,23 +52,11 @@ class Parts:
     """What a session is made of; all of it was read and checked before. `text` is RUN.toml's, kept in the run."""
 
     config: RunConfig
-    backend: OpenRouter
+    backend: Backend
     tokenizer: Tokenizer
     inputs: Inputs
     offer: Offer
     text: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What the caller adds: consent to prompts that vanished; listeners for what was read, the start, and ticks; the scope."""
-
-    confirm_removed: bool = False
-    on_inputs: Callable[[Inputs], None] | None = None
-    on_start: Callable[[Engine], None] | None = None
-    on_tick: Callable[[Engine], None] | None = None
-    scope: Scope = WHOLE
-    check: Callable[[Inputs, Offer], None] | None = None
 
 
 class Ended(NamedTuple):
@@ -87,27 +68,21 @@ class Ended(NamedTuple):
     recovered: int
 
 
-async def run_config(config: RunConfig, text: str, key: SecretStr, options: Options) -> Ended:
-    """Read everything that a RUN.toml names, take its run directory, and run one session in it; `text` is the file's.
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the caller adds: consent to prompts that vanished; listeners for what was read, the start, and ticks; the scope.
 
-    Raises:
-        UsageError, ApiError, KeyOrCreditsError, LockedError: before anything was spent.
-        StorageError: the journal cannot be written or read.
+    `until`: when to start nothing more, on the run's clock; what is still owed then is for somebody else.
     """
-    options.scope.check(config)
-    backend = backend_of(config, key)
-    tokenizer = load_tokenizer(config)
-    inputs = read_inputs(config, tokenizer)
-    if options.on_inputs is not None:
-        options.on_inputs(inputs)
-    async with HttpTransport() as transport:
-        offer = await list_endpoints(config, backend, transport)
-        if options.check is not None:
-            options.check(inputs, offer)
-        with lock(config.dir):
-            return await run(
-                Parts(config, backend, tokenizer, inputs, offer, text), transport, options, how_many(config)
-            )
+
+    confirm_removed: bool = False
+    on_inputs: Callable[[Inputs], None] | None = None
+    on_start: Callable[[Engine], None] | None = None
+    on_tick: Callable[[Engine], None] | None = None
+    scope: Scope = WHOLE
+    check: Callable[[Inputs, Offer], None] | None = None
+    until: float | None = None
+    on_fallback: Callable[[Ended], None] | None = None
 
 
 async def run(parts: Parts, transport: Transport, options: Options, processes: int = 1) -> Ended:
@@ -119,8 +94,7 @@ async def run(parts: Parts, transport: Transport, options: Options, processes: i
         UsageError: no endpoint may answer, or prompts vanished from the sources.
         StorageError: the journal cannot be written or read.
     """
-    barred = [verdict.endpoint for verdict in parts.offer.verdicts if not verdict.use]
-    served = Served(routes(parts.config, allowed(parts.offer.verdicts), barred))
+    served = Served(routes(parts.config, *_asked(parts)))
     check_size(parts, served)
     with closing(Journal(parts.config.dir)) as journal, closing(Run(parts.config.dir)) as known:
         gc.freeze()  # what a large run has come to stays to the end: no look at all objects need take seconds for it
@@ -128,14 +102,22 @@ async def run(parts: Parts, transport: Transport, options: Options, processes: i
         books = books_of(parts, served, World(transport, keeper), known.state)
         opened = await _open(parts, books, known, options)
         async with reader_of(books, processes) as reader:
-            ended = await _fly(books, opened, options, reader)
+            ended = await _fly(books, opened, options, reader, parts.offer)
         keeper.finish()
         return ended
 
 
+def _asked(parts: Parts) -> tuple[Sequence[Endpoint], Sequence[Endpoint]]:
+    """Who may answer in this session, and who may not; servers that are away now may come back."""
+    found = parts.offer.verdicts
+    if not parts.backend.bills:
+        return [verdict.endpoint for verdict in found], ()
+    return allowed(found), [verdict.endpoint for verdict in found if not verdict.use]
+
+
 def books_of(parts: Parts, served: Served, world: World, state: State) -> Books:
     """The books of a session that opens on that state, with nothing in its pool yet."""
-    config, limits = parts.config, parts.config.limits
+    config = parts.config
     setting = Setting(
         config=config,
         backend=parts.backend,
@@ -143,25 +125,32 @@ def books_of(parts: Parts, served: Served, world: World, state: State) -> Books:
         tokens=parts.tokenizer.loaded,
         served=served,
         policy=policy_of(config),
-        deadlines=Deadlines(
-            limits.connect_seconds, limits.headers_seconds, limits.silence_seconds, limits.total_seconds
-        ),
+        deadlines=deadlines_of(config),
     )
     quotas = Quotas.of(state, {each.name: config.max_tokens(each.name) for each in config.datasets}, config.shares)
-    return Books(world, setting, state, Pool(), quotas, Pace(limits.in_flight))
+    pace = Pace(config.limits.in_flight)
+    for endpoint in served.endpoints:
+        if endpoint.slots:
+            pace.bound(endpoint.tag, endpoint.slots)
+    return Books(world, setting, state, Pool(), quotas, pace)
 
 
 def opening(books: Books) -> SessionOpened:
     """The event that opens a session: what it is asked for, and under which cap and quotas."""
-    config, setting = books.setting.config, books.setting
+    setting = books.setting
+    return opened_by(setting.config, setting.family.name, setting.policy.waste_limit, books.world.wall())
+
+
+def opened_by(config: RunConfig, family: str, waste_limit: int | None, at: float) -> SessionOpened:
+    """The same of a config alone, for commands that ask nothing."""
     return SessionOpened(
-        at=books.world.wall(),
+        at=at,
         model=config.target.model,
         cap=None if config.budget.usd is None else nano_dollars(config.budget.usd),
         quotas={each.name: config.quota(each.name) for each in config.datasets},
-        waste_limit=setting.policy.waste_limit,
+        waste_limit=waste_limit,
         samples={each.name: each.samples for each in config.datasets if each.samples != 1},
-        family=setting.family.name,
+        family=family,
         thinking={each.name: config.thinking(each.name) for each in config.datasets},
     )
 
@@ -176,7 +165,7 @@ class _Opened(NamedTuple):
 async def _open(parts: Parts, books: Books, known: Run, options: Options) -> _Opened:
     """Open the session in the journal: settle what a killed one left, note what changed in the sources."""
     config = parts.config
-    _check_same(parts, books.state)
+    check_same(config, books.setting.family.name, books.state)
     difference = changed(books.state, parts.inputs)
     if difference.removed and not options.confirm_removed:
         name, prompt_id = difference.removed[0]
@@ -221,9 +210,8 @@ def _await_costs(books: Books, turns: Turns, inputs: Inputs, scope: Scope) -> No
             books.fetches.cut[attempt.id] = candidate
 
 
-def _check_same(parts: Parts, state: State) -> None:
-    """Refuse what would make the answers of a run mean something else than when they were bought."""
-    config, family = parts.config, parts.tokenizer.family.name
+def check_same(config: RunConfig, family: str, state: State) -> None:
+    """Refuse what would make the answers of a run mean something else than when they were bought (UsageError)."""
     for what, was, now in (("model", state.model, config.target.model), ("family", state.family, family)):
         if was not in ("", now):
             raise UsageError(
@@ -268,7 +256,7 @@ def admission_of(books: Books) -> Admission:
     return policy(books.state, books.pool, books.quotas, routes, books.pace, config.max_tokens)
 
 
-async def _fly(books: Books, opened: _Opened, options: Options, reader: Reader) -> Ended:
+async def _fly(books: Books, opened: _Opened, options: Options, reader: Reader, offer: Offer) -> Ended:
     setting, world = books.setting, books.world
     wish = setting.config.providers
     quality = Quality.of(books.state, Standard(wish.drop_above, wish.require_streamed))
@@ -277,7 +265,8 @@ async def _fly(books: Books, opened: _Opened, options: Options, reader: Reader) 
     )
     for record in opened.unlabelled:
         labels.add(record)
-    engine = Engine(books, admission_of(books), reader, labels.add)
+    engine = Engine(books, admission_of(books), reader, labels.add, until=options.until)
+    engine.take_list(offer.verdicts)
     if options.on_tick is not None:
         engine.on_tick = options.on_tick
     if options.on_start is not None:

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from eyas.backends.openrouter import OpenRouter
 from eyas.config import RunConfig
 from eyas.engine.admit import Candidate, Pool, Quotas
 from eyas.engine.attempt import Flight, Meter
@@ -19,6 +18,7 @@ from eyas.engine.quality import Concern
 from eyas.engine.recover import Repeat, booked, doubles, due, lost, originals
 from eyas.engine.retry import Case, Decision, Effect, Policy, decide
 from eyas.engine.served import Served
+from eyas.engine.target import Backend
 from eyas.events import Alarm, AnyEvent, Corrected, Headers, Settled
 from eyas.families import Family, Loaded
 from eyas.journal import Log, Payload
@@ -49,7 +49,7 @@ class Setting:
     """What is decided before the first request."""
 
     config: RunConfig
-    backend: OpenRouter
+    backend: Backend
     family: Family
     tokens: Loaded
     served: Served
@@ -196,7 +196,8 @@ class Books:
         known = self.state.work(flight.candidate.work)
         tokens, misserved = 0, ""
         if isinstance(outcome, Completion):
-            misserved = self.setting.served.objection(outcome, thinking)
+            if not self.setting.backend.takes_ids:  # its own prompt says the mode
+                misserved = self.setting.served.objection(outcome, thinking)
             if outcome.cut is not None or outcome.usage is None:
                 tokens = count_tokens(self.setting.tokens, outcome, thinking)
         case = Case(
@@ -231,6 +232,8 @@ class Books:
         match decision.effect:
             case Effect.REJECTED:
                 self.pace.window(tag).rejected(now, decision.retry_after)
+            case Effect.UNREACHABLE if not self.setting.backend.bills:
+                self.pace.window(tag).rejected(now, decision.retry_after)  # one replica of several
             case Effect.BUDGET | Effect.UNREACHABLE:
                 self.pace.account.rejected(now, decision.retry_after)
             case Effect.MISSERVED:

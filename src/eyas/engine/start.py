@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from eyas.backends.openrouter import Ask
+from eyas.backends.base import Ask
 from eyas.engine.admit import Admitted
 from eyas.engine.attempt import Flight
 from eyas.engine.recover import mark_next, mark_of
-from eyas.engine.settle import Books
+from eyas.engine.settle import Books, Setting
 from eyas.engine.turns import conversation
 from eyas.events import Intent
 from eyas.plan import sampling
+from eyas.types import Prompt
 
 
 def begin(
@@ -34,9 +35,12 @@ def begin(
         provider=block,
         family_body=setting.family.body(thinking),
         sampling=sampling(setting.config, name, setting.family.sampling(thinking), route),
-        stream=setting.config.target.stream,
+        thinking=thinking,
+        stream=setting.backend.streams if setting.config.target.stream is None else setting.config.target.stream,
         mark=mark,
         session=conversation(candidate),
+        prompt_ids=_prompt_ids(setting, candidate.prompt, thinking),
+        stops=setting.tokens.stops,
     )
     body = setting.backend.body(candidate.prompt, ask)
     intent = Intent(
@@ -63,3 +67,10 @@ def begin(
         on_headers=on_headers,
     )
     return flight, body, durable
+
+
+def _prompt_ids(setting: Setting, prompt: Prompt, thinking: bool) -> tuple[int, ...]:
+    """The prompt as the family renders it, where it is sent so."""
+    if not setting.backend.takes_ids:
+        return ()
+    return tuple(setting.tokens.prompt_ids(prompt.messages, prompt.tools, thinking))

@@ -11,8 +11,9 @@ from eyas.families.glm import GLM5, GLM45, GLM46
 from eyas.families.gpt_oss import GPT_OSS
 from eyas.families.kimi import KIMI_K2, KIMI_K2_THINKING, KIMI_K25, KIMI_K26
 from eyas.families.qwen import QWEN3, QWEN3_INSTRUCT_2507, QWEN3_THINKING_2507, QWEN35
+from eyas.families.said import Said
 
-__all__ = ["FAMILIES", "Channel", "Family", "Loaded", "Part", "Shift", "by_name", "guess"]
+__all__ = ["FAMILIES", "Channel", "Family", "Loaded", "Part", "Said", "Shift", "by_name", "guess"]
 
 _ALL: tuple[Family, ...] = (
     KIMI_K25,

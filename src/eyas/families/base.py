@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from eyas.families.said import Said
 from eyas.types import Completion, Message
 from eyas.vocab import Vocab
 
@@ -68,6 +69,11 @@ class Loaded(Protocol):
         ...
 
     @property
+    def stops(self) -> tuple[int, ...]:
+        """All ids that may end an answer."""
+        ...
+
+    @property
     def caveats(self) -> tuple[str, ...]:
         """What cannot be promised of this model, each a sentence."""
         ...
@@ -102,6 +108,10 @@ class Loaded(Protocol):
 
     def parts(self, completion: Completion, thinking: bool) -> tuple[Part, ...]:
         """What the model sampled, in order; nothing is stripped or added."""
+        ...
+
+    def said(self, ids: Sequence[int], thinking: bool) -> Said:
+        """What sampled ids say, a stop token at their end left out: the way back from `parts`."""
         ...
 
     def leaks(self, text: str) -> bool:

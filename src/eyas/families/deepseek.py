@@ -19,17 +19,8 @@ from eyas.families.base import Shift
 from eyas.families.calls import DSML, bare, deepseek_mark, dsml, fenced
 from eyas.families.content import plain_text
 from eyas.families.grammar import Calls, Grammar, Marks, marks_of
-from eyas.families.rendered import (
-    REASONING_OFF,
-    REASONING_ON,
-    THINK_SHIFT,
-    Described,
-    Mode,
-    Renderer,
-    Tokenizer,
-    hub_ids,
-    library,
-)
+from eyas.families.library import Renderer, Tokenizer, library
+from eyas.families.rendered import REASONING_OFF, REASONING_ON, THINK_SHIFT, Described, Mode, hub_ids
 from eyas.types import Message
 from eyas.vocab import Vocab
 

@@ -17,18 +17,8 @@ from typing import Any
 from eyas.families.base import Shift
 from eyas.families.calls import glm as calls
 from eyas.families.grammar import Grammar, form, marks_of
-from eyas.families.rendered import (
-    REASONING_OFF,
-    REASONING_ON,
-    THINK_SHIFT,
-    Described,
-    Mode,
-    Renderer,
-    Tokenizer,
-    hub_ids,
-    library,
-    whole,
-)
+from eyas.families.library import Renderer, Tokenizer, library, whole
+from eyas.families.rendered import REASONING_OFF, REASONING_ON, THINK_SHIFT, Described, Mode, hub_ids
 from eyas.types import Message
 from eyas.vocab import Vocab
 

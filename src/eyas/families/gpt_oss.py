@@ -14,15 +14,18 @@ from __future__ import annotations
 
 import base64
 import os
+import re
 import tempfile
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from eyas.families.base import Channel, Part
 from eyas.families.grammar import Marks, arguments, calling, ended, form, marks_of
-from eyas.families.rendered import Described, Mode, Renderer, Tokenizer, hub_ids, library
+from eyas.families.library import Renderer, Tokenizer, library
+from eyas.families.rendered import Described, Mode, hub_ids
+from eyas.families.said import Said
 from eyas.types import Completion, Message, ToolCall
 from eyas.vocab import Vocab
 
@@ -39,6 +42,8 @@ _NEEDS: Mapping[str, int | None] = {
     "<|call|>": 200012,
 }
 """Special ids of o200k_harmony, https://cookbook.openai.com/articles/openai-harmony."""
+
+_RECIPIENT = re.compile(r"to=functions\.(?P<name>[^\s<]+)")
 
 _VOCABULARY = "TIKTOKEN_ENCODINGS_BASE"
 _FILE = "o200k_base.tiktoken"
@@ -90,6 +95,7 @@ class Harmony:
     def __init__(self, vocab: Vocab) -> None:
         self._marks: Marks = marks_of(vocab)
         self.stop = self._marks["<|return|>"]
+        self.stops = (self.stop, self._marks["<|call|>"])
 
     def parts(self, completion: Completion, thinking: bool) -> tuple[Part, ...]:
         """What the model sampled, in order; an answer that did not end has no markers after its text."""
@@ -112,6 +118,21 @@ class Harmony:
         if done and not calls:
             parts.append(self.stop)
         return tuple(parts)
+
+    def said(self, ids: Sequence[int], vocab: Vocab, thinking: bool) -> Said:
+        """What sampled ids, without the stop token, say: analysis, final or commentary, calls by their recipients."""
+        del thinking  # there is one mode
+        reasoning, content, calls = "", "", list[ToolCall]()
+        for message in vocab.decode(ids).split("<|start|>"):
+            head, _, text = message.partition("<|message|>")
+            text = text.removesuffix("<|end|>").removesuffix("<|call|>")
+            if call := _RECIPIENT.search(head):
+                calls.append(ToolCall(f"call_{len(calls)}", call["name"], text))
+            elif "analysis" in head:
+                reasoning += text
+            else:
+                content += text
+        return Said(reasoning, content, tuple(calls))
 
     def _channel(self, name: str) -> tuple[Part, ...]:
         return self._marks["<|channel|>"], form(name), self._marks["<|message|>"]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from eyas.families.base import Channel, Part
+from eyas.families.said import Said, after_reasoning, plain
 from eyas.types import Completion, Finish, ToolCall
 from eyas.vocab import Vocab
 
@@ -58,6 +59,22 @@ class Grammar:
         if done:
             parts.append(self.calls_stop if self.calls_stop and calling(completion) else self.stop)
         return tuple(parts)
+
+    @property
+    def stops(self) -> tuple[Part, ...]:
+        """All that may end an answer."""
+        return (self.stop, self.calls_stop) if self.calls_stop else (self.stop,)
+
+    def said(self, ids: Sequence[int], vocab: Vocab, thinking: bool) -> Said:
+        """What sampled ids, without the stop token, say: the way back from `parts`."""
+        closing = self.closing.token if thinking and self.closing else None
+        opening = [number for part in self.opening for number in _ids(part, vocab)]
+        reasoning, rest = after_reasoning(ids, closing, opening)
+        return plain(rest, vocab, reasoning)
+
+
+def _ids(part: Part, vocab: Vocab) -> list[int]:
+    return vocab.encode(part.text) if part.token is None else [part.token]
 
 
 def ended(completion: Completion) -> bool:

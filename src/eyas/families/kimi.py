@@ -17,18 +17,8 @@ from eyas.families.calls import kimi as calls
 from eyas.families.content import plain_text
 from eyas.families.grammar import Grammar, marks_of
 from eyas.families.history import accepted, reasoned
-from eyas.families.rendered import (
-    REASONING_OFF,
-    REASONING_ON,
-    THINK_SHIFT,
-    Described,
-    Mode,
-    Renderer,
-    Tokenizer,
-    hub_ids,
-    library,
-    whole,
-)
+from eyas.families.library import Renderer, Tokenizer, library, whole
+from eyas.families.rendered import REASONING_OFF, REASONING_ON, THINK_SHIFT, Described, Mode, hub_ids
 from eyas.types import Message
 from eyas.vocab import Layout, Vocab
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol, cast
 
@@ -15,6 +13,8 @@ from eyas.errors import UsageError
 from eyas.families.base import Loaded, Part, Shift
 from eyas.families.content import is_text
 from eyas.families.history import accepted, past
+from eyas.families.library import Renderer
+from eyas.families.said import Said, without_stop
 from eyas.types import Completion, Message
 from eyas.vocab import Layout, Vocab
 
@@ -29,16 +29,6 @@ _RENDER_ERRORS = (AssertionError, AttributeError, ImportError, LookupError, Runt
 
 _TAG = re.compile(r"<[^<>\s]+>")
 
-_SHORT = 32
-
-
-class Renderer(Protocol):
-    """What writes prompts: a renderer of the library, or one of ours where it has none."""
-
-    def render_ids(self, messages: list[Message], *, tools: list[Any] | None, add_generation_prompt: bool) -> list[int]:
-        """Ids of a conversation."""
-        ...
-
 
 class Answers(Protocol):
     """What says which parts the model sampled."""
@@ -48,8 +38,17 @@ class Answers(Protocol):
         """What ends an answer."""
         ...
 
+    @property
+    def stops(self) -> tuple[Part, ...]:
+        """All that may end one."""
+        ...
+
     def parts(self, completion: Completion, thinking: bool) -> tuple[Part, ...]:
         """The parts of an answer, in order."""
+        ...
+
+    def said(self, ids: Sequence[int], vocab: Vocab, thinking: bool) -> Said:
+        """What sampled ids, without the stop token, say."""
         ...
 
 
@@ -172,6 +171,11 @@ class LoadedFamily:
         """The id that ends an answer; where several can, the one of an answer without tool calls."""
         return cast("int", self._answers.stop.token)
 
+    @property
+    def stops(self) -> tuple[int, ...]:
+        """All ids that may end an answer."""
+        return tuple(cast("int", part.token) for part in self._answers.stops)
+
     def prompt_ids(self, messages: Sequence[Message], tools: Sequence[dict[str, Any]], thinking: bool) -> list[int]:
         """Ids of the prompt as the template gives them, generation prompt included.
 
@@ -215,6 +219,10 @@ class LoadedFamily:
         """What the model sampled, in order; an answer that did not end has no markers after its text."""
         return self._answers.parts(completion, thinking)
 
+    def said(self, ids: Sequence[int], thinking: bool) -> Said:
+        """What sampled ids say: the way back from `parts`."""
+        return self._answers.said(without_stop(ids, self.stops), self.vocab, thinking)
+
     def leaks(self, text: str) -> bool:
         """Whether markers stand in a text of an answer; names in brackets are not taken for markers."""
         if "<" in text and not self._markers.isdisjoint(_TAG.findall(text)):
@@ -226,58 +234,6 @@ class LoadedFamily:
             if thinking not in self._renderers:
                 self._renderers[thinking] = self._family.renderer(self.vocab, thinking)
             return self._renderers[thinking]
-
-
-class Tokenizer:
-    """A vocabulary as `renderers` wants it; it asks for markers by `encode`, so spelled specials become their ids."""
-
-    unk_token_id = None
-
-    def __init__(self, vocab: Vocab, name: str, end: str) -> None:
-        self.name_or_path = name
-        self.eos_token_id = vocab.specials[end]
-        self._vocab = vocab
-        self._short = lru_cache(maxsize=4096)(vocab.encode_special)
-
-    def encode(self, text: str, **_: Any) -> list[int]:
-        """Ids of a text, spelled specials as their ids."""
-        return list(self._short(text)) if len(text) <= _SHORT else self._vocab.encode_special(text)
-
-    def decode(self, token_ids: Sequence[int], **_: Any) -> str:
-        """The text of ids."""
-        return self._vocab.decode(token_ids)
-
-    def convert_tokens_to_ids(self, tokens: str) -> int | None:
-        """The id of a special by its spelling."""
-        return self._vocab.specials.get(tokens)
-
-
-def library(module: str, name: str, tokenizer: Tokenizer, **config: Any) -> Renderer:
-    """A renderer of the library with its configuration.
-
-    The import waits until a prompt is rendered: it takes a second, since it brings an OpenAI client along.
-
-    Args:
-        module: the module of `renderers`.
-        name: its class without `Renderer`, which is also that of its configuration.
-        tokenizer: the vocabulary.
-        **config: the template's switches.
-    """
-    made: Any = importlib.import_module(f"renderers.{module}")
-    configs: Any = importlib.import_module("renderers.configs")
-    settings = getattr(configs, f"{name}RendererConfig")(**config)
-    return cast("Renderer", getattr(made, f"{name}Renderer")(tokenizer, settings))
-
-
-def whole(vocab: Vocab, ids: list[int], messages: Sequence[Message]) -> list[int]:
-    """Ids of a conversation encoded as one text, as a server encodes it.
-
-    The library encodes some stretches of past answers and of tool turns apart, so that a newline becomes a token of its
-    own where a server has one token of two.
-    """
-    if any(message.get("role") in ("assistant", "tool") for message in messages):
-        return vocab.encode_special(vocab.decode(ids))
-    return ids
 
 
 def hub_ids(*names: str) -> tuple[str, ...]:

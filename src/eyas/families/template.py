@@ -18,6 +18,7 @@ from eyas.errors import UsageError
 from eyas.families.base import Channel, Part, Shift
 from eyas.families.history import past
 from eyas.families.jinja import CONFIG, Template, read
+from eyas.families.said import Said, after_reasoning, without_stop
 from eyas.types import Completion, Finish, Message
 from eyas.vocab import Vocab
 
@@ -146,6 +147,17 @@ class LoadedTemplate:
         if ended:
             parts.append(self._stop)
         return tuple(parts)
+
+    @property
+    def stops(self) -> tuple[int, ...]:
+        """The one id that is known to end an answer."""
+        return (self.stop,)
+
+    def said(self, ids: Sequence[int], thinking: bool) -> Said:
+        """What sampled ids say: R up to its closing marker where the prompt opens it, then C. Calls are not known."""
+        opening = self._openings[thinking]
+        reasoning, rest = after_reasoning(without_stop(ids, self.stops), opening.closing.token if opening else None, ())
+        return Said(self.vocab.decode(reasoning), self.vocab.decode(rest))
 
     def leaks(self, text: str) -> bool:
         """Whether a special's spelling in angle brackets stands in a text of an answer."""

@@ -37,6 +37,8 @@ class Market:
     def shares(self, serve: Sequence[int]) -> list[float]:
         """The share of the work that each of these rungs is expected to do; the sum is 1."""
         weights = [float(self.observed.get(self.rungs[each].tag, 0)) for each in serve]
+        if not sum(weights) and not any(self.rungs[each].prices.completion for each in serve):
+            return [1 / len(serve)] * len(serve)  # servers of one's own are asked alike
         if not sum(weights):
             left = float(self.in_flight)
             for place in range(len(serve)):
@@ -170,7 +172,7 @@ def _reserved(of: SetFacts, load: Load, prices: Mapping[tuple[int, ...], tuple[P
             tokens,
             works,
         )
-        + math.ceil(works)  # each reservation is rounded up by itself
+        + (0 if prices[serve][1].free else math.ceil(works))  # each reservation is rounded up by itself
         for serve, group, part, works, tokens in _parts(of, load)
     )
 

@@ -74,11 +74,12 @@ class Planned(msgspec.Struct, frozen=True):
 
 
 def basis(config: RunConfig, sets: Mapping[str, SetFacts], endpoints: Sequence[Endpoint]) -> Basis:
-    """What a plan of this config rests on."""
+    """What a plan of this config rests on; servers of one's own come and go, and cost nothing: they are not in it."""
+    priced = map(_endpoint, endpoints) if config.target.bills else ()
     return Basis(
         flat(config),
         {name: SetBasis(of.prompts, of.prompt_tokens, of.digest) for name, of in sets.items()},
-        tuple(sorted(map(_endpoint, endpoints), key=lambda each: each.key)),
+        tuple(sorted(priced, key=lambda each: each.key)),
     )
 
 
@@ -87,7 +88,7 @@ def flat(config: RunConfig) -> dict[str, Any]:
     data = config.model_dump(mode="json", exclude_defaults=True, exclude={"base"})
     data["datasets"] = {each["name"]: each for each in data["datasets"]}
     # A header may be a secret; that it changed can be told without keeping it.
-    return {n: _hidden(v) if n.startswith("target.extra_headers.") else v for n, v in sorted(_leaves("", data))}
+    return {n: _hidden(v) if ".extra_headers." in n else v for n, v in sorted(_leaves("", data))}
 
 
 def _hidden(value: Any) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -121,9 +121,12 @@ PRIOR_SPEED = Speed(8.0, 15.0, 30.0)
 _FEWEST_TIMED = 20
 
 
-def speed(state: State) -> Speed:
-    """Speed of a stream in the run so far; the prior while fewer than 20 answers tell it. Half as fast or slow may come."""
-    ends = [a.settled for a in state.attempts.values() if a.answered and a.settled is not None]
+def speed(state: State, but: Container[str] = ()) -> Speed:
+    """Speed of a stream in the run so far; the prior while fewer than 20 answers tell it. Half as fast or slow may come.
+
+    `but` are tags whose answers tell nothing of those who will be asked.
+    """
+    ends = [a.settled for a in state.attempts.values() if a.answered and a.settled is not None and a.tag not in but]
     timed: Sequence[tuple[int, float]] = [
         (each.tokens, each.seconds) for each in ends if each.seconds > 0 < each.tokens
     ]

@@ -6,15 +6,17 @@ The keys are an interface that other programs read: documented in docs/plan.md, 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from eyas.ledger import usd
+from eyas.plan import engines
 from eyas.plan.cost import Costs, SetCost
 from eyas.plan.estimate import Estimate, Speed
 from eyas.plan.flight import exposure, parts, too_long
-from eyas.plan.minutes import Job, Mode, minutes
+from eyas.plan.minutes import Job, Mode, Part, minutes
 from eyas.plan.scenarios import MARGIN, MAX_TOKENS, QUOTAS, Ground, Scenario, Wall, cuts, largest, scenarios
+from eyas.providers.throughput import Throughput
 
 _FASTER = 0.9
 _WORTH_MINUTES = 2.0
@@ -29,17 +31,24 @@ class Wish:
     train_max_length: int | None = None
 
 
-def figures(ground: Ground, wall: Wall, speed: Speed, wish: Wish) -> dict[str, Any]:
-    """All figures of a plan. Money is in US dollars; what the run has already is not in `datasets` and `scenarios`."""
+def figures(ground: Ground, wall: Wall, speed: Speed, wish: Wish, seen: Throughput | None = None) -> dict[str, Any]:
+    """All figures of a plan. Money is in US dollars; what the run has already is not in `datasets` and `scenarios`.
+
+    `seen` is how fast the user's own servers were in this run.
+    """
     config, base = ground.config, ground.costs()
     found = scenarios(ground, wall, _quotas(ground, wish.quotas))
-    chosen = next((each for each in found if each.chosen), None)
-    times = {mode: _minutes(ground, wall, base, speed, mode) for mode in Mode}
+    chosen = next((each for each in found if each.chosen), None) if config.target.bills else None
+    own = None if config.target.bills else engines.pace(wish.local_tps, seen)
+    times = {
+        mode: minutes_at(ground, wall, base, speed, mode) if own is None else engines.minutes(base, own)
+        for mode in Mode
+    }
     flying = exposure(ground, wall)
-    sizes = {*MAX_TOKENS, *(of.max_tokens for of in ground.facts.values())}
     return {
         "schema": 1,
         "model": config.target.model,
+        "backend": config.target.backend,
         "datasets": {each.facts.name: _dataset(each) for each in base.sets},
         "total": _total(base),
         "money": _money(wall),
@@ -58,20 +67,12 @@ def figures(ground: Ground, wall: Wall, speed: Speed, wish: Wish) -> dict[str, A
         "minutes": times[Mode(config.budget.mode)],
         "modes": {mode.value: times[mode] for mode in Mode},
         "chosen_modes": {
-            mode.value: _minutes(ground, wall, chosen.costs, speed, mode) for mode in Mode if chosen is not None
+            mode.value: minutes_at(ground, wall, chosen.costs, speed, mode) for mode in Mode if chosen is not None
         },
         "speed": {"slow": speed.slow, "expected": speed.expected, "fast": speed.fast, "answers": speed.answers},
-        "max_tokens": [
-            {
-                "max_tokens": each.max_tokens,
-                "length_share": round(each.share, 6),
-                "length_usd": usd(each.cost),
-                "usd": usd(each.expected),
-                "now": any(of.max_tokens == each.max_tokens for of in ground.facts.values()),
-            }
-            for each in cuts(ground, base, list(sizes))
-        ],
+        "max_tokens": _cuts(ground, base),
         "endpoints": _endpoints(ground),
+        **({} if own is None else {"local": engines.figures(base, own, len(ground.market.rungs))}),
         **_extra(ground, base, wish),
     }
 
@@ -80,6 +81,20 @@ def _quotas(ground: Ground, asked: Sequence[int]) -> list[int]:
     """The quotas of the scenarios, RUN.toml's own among them."""
     own = ground.config.budget.output_tokens
     return [*asked, *([own] if own else [])]
+
+
+def _cuts(ground: Ground, base: Costs) -> list[dict[str, Any]]:
+    own = {of.max_tokens for of in ground.facts.values()}
+    return [
+        {
+            "max_tokens": each.max_tokens,
+            "length_share": round(each.share, 6),
+            "length_usd": usd(each.cost),
+            "usd": usd(each.expected),
+            "now": each.max_tokens in own,
+        }
+        for each in cuts(ground, base, [*{*MAX_TOKENS, *own}])
+    ]
 
 
 def _uniform(ground: Ground) -> str:
@@ -106,7 +121,7 @@ def _dataset(each: SetCost) -> dict[str, Any]:
         "output_tokens_low": round(each.low_tokens),
         "output_tokens_high": round(each.high_tokens),
         "short": each.short,
-        "usd": _band(each),
+        "usd": band(each),
         "length": _length(each.estimate, of.max_tokens),
     }
 
@@ -123,7 +138,8 @@ def _length(estimate: Estimate, most: int) -> dict[str, Any]:
     }
 
 
-def _band(of: SetCost | Costs) -> dict[str, float]:
+def band(of: SetCost | Costs) -> dict[str, float]:
+    """US dollars: low, expected, high and at worst."""
     return {"low": usd(of.low), "expected": usd(of.expected), "high": usd(of.high), "worst": usd(of.worst)}
 
 
@@ -134,7 +150,7 @@ def _total(of: Costs) -> dict[str, Any]:
         "prompt_tokens": sum(each.facts.prompt_tokens for each in of.sets),
         "answers": sum(round(each.load.answers) for each in of.sets),
         "output_tokens": sum(round(each.load.tokens) for each in of.sets),
-        "usd": _band(of),
+        "usd": band(of),
     }
 
 
@@ -148,7 +164,8 @@ def _money(wall: Wall) -> dict[str, Any]:
 def _scenario(each: Scenario, wall: Wall) -> dict[str, Any]:
     return {
         "output_tokens": each.output_tokens,
-        "usd": _band(each.costs),
+        "tokens": sum(round(one.load.tokens) for one in each.costs.sets),
+        "usd": band(each.costs),
         "fits": each.fits,
         "chosen": each.chosen,
         "sure": wall.fits(each.costs.high),
@@ -157,15 +174,19 @@ def _scenario(each: Scenario, wall: Wall) -> dict[str, Any]:
     }
 
 
-def _minutes(ground: Ground, wall: Wall, of: Costs, speed: Speed, mode: Mode) -> dict[str, float]:
-    """Minutes: few tokens at the best speed, what is expected, many tokens at the worst."""
+def minutes_at(
+    ground: Ground, wall: Wall, of: Costs, speed: Speed, mode: Mode, *, share: float = 1.0
+) -> dict[str, float]:
+    """Minutes at an API: few tokens at the best speed, what is expected, many tokens at the worst; `share` of the answers."""
     cases = {
         "low": ({each.facts.name: each.low_tokens for each in of.sets}, speed.fast),
         "expected": ({each.facts.name: each.load.tokens for each in of.sets}, speed.expected),
         "high": ({each.facts.name: each.high_tokens for each in of.sets}, speed.slow),
     }
     found = {
-        name: minutes(Job(parts(ground, of, tokens), ground.config.limits.in_flight, wall.left, tps), mode)
+        name: minutes(
+            Job(_some(parts(ground, of, tokens), share), ground.config.limits.in_flight, wall.left, tps), mode
+        )
         for name, (tokens, tps) in cases.items()
     }
     return {
@@ -175,9 +196,13 @@ def _minutes(ground: Ground, wall: Wall, of: Costs, speed: Speed, mode: Mode) ->
     }
 
 
-def _advised(times: dict[Mode, dict[str, float]]) -> str:
+def _some(of: Sequence[Part], share: float) -> tuple[Part, ...]:
+    return tuple(replace(each, answers=each.answers * share) for each in of)
+
+
+def _advised(times: dict[Mode, dict[str, float] | None]) -> str:
     """Metered where it saves a tenth of the time and two minutes; else strict, which cannot pass the cap."""
-    strict, metered = times[Mode.STRICT]["expected"], times[Mode.METERED]["expected"]
+    strict, metered = ((times[mode] or {"expected": 0.0})["expected"] for mode in (Mode.STRICT, Mode.METERED))
     return (Mode.METERED if metered < min(_FASTER * strict, strict - _WORTH_MINUTES) else Mode.STRICT).value
 
 
@@ -192,6 +217,7 @@ def _endpoints(ground: Ground) -> list[dict[str, Any]]:
     return [
         {
             "tag": rung.tag,
+            "context": max((each.context for each in rung.endpoints if each.context), default=None),
             "usd_per_m_prompt": usd(rung.prices.prompt),
             "usd_per_m_completion": usd(rung.prices.completion),
             "share": round(shares[place], 6),
@@ -204,7 +230,7 @@ def _endpoints(ground: Ground) -> list[dict[str, Any]]:
 def _extra(ground: Ground, base: Costs, wish: Wish) -> dict[str, Any]:
     """What is only there when it was asked for."""
     extra: dict[str, Any] = {}
-    if wish.local_tps is not None:
+    if wish.local_tps is not None and ground.config.target.bills:
         tokens = sum(each.load.tokens for each in base.sets)
         extra["local"] = {"tps": wish.local_tps, "hours": round(tokens / wish.local_tps / 3600, 2), "usd": 0.0}
     if wish.train_max_length is not None:

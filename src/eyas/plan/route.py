@@ -49,29 +49,39 @@ class Route:
 def routes(config: RunConfig, allowed: Sequence[Endpoint], barred: Iterable[Endpoint] = ()) -> tuple[Route, ...]:
     """The ways to ask, cheapest first: one a tag where eyas picks (pinned), a single one where OpenRouter does.
 
+    Servers of the user's own are one way each, and no request to them carries a `provider` object.
+
     Raises:
         UsageError: no endpoint may answer.
     """
     if not allowed:
-        raise UsageError(
-            f"no endpoint of {config.target.model} may answer: run `eyas providers {config.target.model}` to see why each "
-            "is excluded, and change [providers]"
-        )
-    barred = tuple(barred)
+        raise UsageError(_none(config))
+    barred, bills = tuple(barred), config.target.bills
     groups: dict[str, list[Endpoint]] = {}
     for endpoint in allowed:
-        groups.setdefault(GATEWAY if config.providers.routing == GATEWAY else endpoint.tag, []).append(endpoint)
+        alone = endpoint.tag if config.providers.routing != GATEWAY or not bills else GATEWAY
+        groups.setdefault(alone, []).append(endpoint)
     made = [
         Route(
             tag,
             tuple(group),
             _dearest(group),
-            provider_block(group, config.providers, barred),
+            provider_block(group, config.providers, barred) if bills else {},
             _rank(group, config.providers.order),
         )
         for tag, group in groups.items()
     ]
     return ordered(made, {})
+
+
+def _none(config: RunConfig) -> str:
+    target = config.target
+    if target.bills:
+        return (
+            f"no endpoint of {target.model} may answer: run `eyas providers {target.model}` to see why each is excluded, "
+            "and change [providers]"
+        )
+    return f"none of {', '.join(target.urls)} may answer: `eyas doctor RUN.toml` says why; start the server, or mend [target]"
 
 
 def _rank(group: Sequence[Endpoint], order: Sequence[str]) -> int:

@@ -9,9 +9,10 @@ from msgspec.structs import replace
 from pydantic import SecretStr
 
 from eyas.config import RunConfig
-from eyas.engine.inputs import Offer, ask, backend_of, list_endpoints, load_tokenizer, read_inputs
+from eyas.engine.inputs import Offer, ask, list_endpoints, load_tokenizer, read_inputs
 from eyas.engine.planning import state_of
-from eyas.errors import ApiError
+from eyas.engine.target import api_of
+from eyas.errors import ApiError, UsageError
 from eyas.plan.curve import Curve
 from eyas.plan.estimate import Source, estimate, seen
 from eyas.rehearse.demand import counts_of, lightly, own
@@ -45,6 +46,10 @@ async def of_run(config: RunConfig, path: str, scenario: Scenario, key: SecretSt
         UsageError: a source or the tokenizer cannot be read, or the API does not know the model.
         StorageError: the run's journal cannot be read.
     """
+    if not config.target.bills:
+        raise UsageError(
+            "a rehearsal plays an API's market, and this run asks servers of your own: `eyas plan` says what they take"
+        )
     inputs = read_inputs(config, load_tokenizer(config))
     found, state = await _listed(config, key), state_of(config)
     curves = _curves(config, state)
@@ -68,7 +73,7 @@ async def of_run(config: RunConfig, path: str, scenario: Scenario, key: SecretSt
 
 async def _listed(config: RunConfig, key: SecretStr) -> _Listed | None:
     """The endpoint list; None where nothing answers."""
-    backend = backend_of(config, key)
+    backend = api_of(config, key)
     async with HttpTransport() as transport:
         try:
             offer = await list_endpoints(config, backend, transport)

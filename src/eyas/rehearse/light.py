@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
+from eyas.backends.stream import Stream
 from eyas.engine.attempt import Flight, Here
 from eyas.engine.reading import Reading
 from eyas.engine.settle import Books
 from eyas.events import AnyEvent
+from eyas.families import Said
 from eyas.families.base import Part, Shift
 from eyas.journal import Payload
 from eyas.sim import World as Market
@@ -31,6 +33,7 @@ class Counts:
 
     name = "counts"
     stop = 0
+    stops = (0,)
     caveats: tuple[str, ...] = ()
 
     @property
@@ -45,6 +48,11 @@ class Counts:
     def count_prompt(self, messages: Sequence[Message], tools: Sequence[dict[str, Any]], thinking: bool) -> int:
         """How many ids `prompt_ids` gives."""
         return count_prompt(messages, tools, thinking)
+
+    def said(self, ids: Sequence[int], thinking: bool) -> Said:
+        """Nothing: answers come as texts here."""
+        del ids, thinking
+        return Said()
 
     def refuses(self, messages: Sequence[Message], thinking: bool) -> str:
         """Nothing is refused."""
@@ -85,7 +93,7 @@ class Progress:
     @property
     def tokens(self) -> int:
         """Tokens that came."""
-        return self._sent(self._reading.stream.generation_id)
+        return self._sent(cast("Stream", self._reading.stream).generation_id)
 
     @property
     def started(self) -> bool:

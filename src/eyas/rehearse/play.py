@@ -16,10 +16,11 @@ from pydantic import SecretStr
 from eyas.config import RunConfig
 from eyas.engine import session
 from eyas.engine.admit import Pool
-from eyas.engine.inputs import Inputs, Offer, Tokenizer, backend_of, list_endpoints
+from eyas.engine.inputs import Inputs, Offer, Tokenizer, list_endpoints
 from eyas.engine.run import TICK, Engine
 from eyas.engine.served import Served
 from eyas.engine.settle import Books, World
+from eyas.engine.target import backend_of
 from eyas.engine.turns import Turns
 from eyas.events import PromptAdded, Settled
 from eyas.plan import change, owed, routes

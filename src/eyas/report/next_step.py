@@ -26,12 +26,21 @@ def next_step(figures: Figures, config: RunConfig, run_toml: Path, plan: Path | 
     """
     if not figures["total"]["answers"]:
         return f"`eyas export {config.dir} --out rows` writes what is there"
+    if "source" in figures.get("local", ()):
+        return _own(figures, run_toml, plan)
     if not figures["fits"]:
         return f"{_change(figures, config)}, then `eyas plan {run_toml}` again"
     run = f"`eyas run {plan or run_toml}`"
     if any(each["length"]["source"] == "prior" for each in figures["datasets"].values()):
         return f"`eyas run {run_toml} --limit 20` asks a first few; `eyas plan {run_toml}` then goes by their lengths"
     return run + _MODES.get((figures["mode"], figures["advised_mode"]), "")
+
+
+def _own(figures: Figures, run_toml: Path, plan: Path | None) -> str:
+    """After a plan for servers of one's own, where a first few answers cost nothing but a little time."""
+    if figures["local"]["source"] == "unknown":
+        return f"`eyas plan {run_toml} --pilot 50` asks a first few, and then knows how long the rest takes"
+    return f"`eyas run {plan or run_toml}`"
 
 
 def _change(figures: Figures, config: RunConfig) -> str:

@@ -8,7 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from eyas.report.progress import plain
+from eyas.config.target import API
+from eyas.report import server_table
+from eyas.report.columns import plain
 
 Row = dict[str, Any]
 NOTHING = ("", "-", "?")
@@ -77,6 +79,8 @@ SOMETIMES = (
 
 def table(figures: Row, width: int) -> str:
     """The figures of `eyas providers --json`, for a terminal of that many characters, at least 60."""
+    if figures["backend"] != API:
+        return server_table.table(figures, width)
     width = max(60, width)
     rows: Sequence[Row] = sorted(figures["endpoints"], key=lambda row: row["verdict"] != "use")
     said = [column for column in SOMETIMES if any(column.cell(row) not in NOTHING for row in rows)]

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from eyas.config.target import API
 from eyas.providers.cancel import listed
 from eyas.providers.catalog import Terms
 from eyas.providers.choose import Verdict, served_by
@@ -46,6 +47,7 @@ class Market:
         block: the `provider` object of a request that any usable endpoint may serve (routing = "gateway").
         routes: tag and `provider` object of each way to ask (routing = "pinned"), in the order of preference.
         learned: by endpoint, from a run; None without one.
+        backend: what answers; all but OpenRouter are servers of the user's own, which have no prices.
     """
 
     model: str
@@ -54,6 +56,12 @@ class Market:
     block: Mapping[str, Any]
     routes: Sequence[tuple[str, Mapping[str, Any]]] = ()
     learned: Mapping[Endpoint, Learned] | None = field(default=None)
+    backend: str = API
+
+    @property
+    def bills(self) -> bool:
+        """Whether prices are spoken of."""
+        return self.backend == API
 
 
 def learned(state: State, endpoints: Sequence[Endpoint]) -> dict[Endpoint, Learned]:
@@ -83,10 +91,11 @@ def learned(state: State, endpoints: Sequence[Endpoint]) -> dict[Endpoint, Learn
 
 def figures(market: Market) -> dict[str, Any]:
     """The figures of `eyas providers --json`; prices in USD per million tokens, null where nothing is said."""
-    row = native_row(market.model)
+    row = native_row(market.model) if market.bills else None
     return {
         "schema": 1,
         "model": market.model,
+        "backend": market.backend,
         "native": row.format if row else None,
         "native_source": row.source if row else None,
         "endpoints": [_endpoint(verdict, market) for verdict in market.verdicts],
@@ -105,8 +114,8 @@ def _endpoint(verdict: Verdict, market: Market) -> dict[str, Any]:
         "status": endpoint.status,
         "context": endpoint.context,
         "max_output": endpoint.max_output,
-        "usd_per_m_prompt": _price(endpoint.prices.prompt),
-        "usd_per_m_completion": _price(endpoint.prices.completion),
+        "usd_per_m_prompt": _price(endpoint.prices.prompt) if market.bills else 0.0,
+        "usd_per_m_completion": _price(endpoint.prices.completion) if market.bills else 0.0,
         "verdict": "use" if verdict.use else "exclude",
         "reason": verdict.reason,
         "rule": verdict.rule.value,
@@ -120,6 +129,8 @@ def _endpoint(verdict: Verdict, market: Market) -> dict[str, Any]:
         "country": terms.country or None,
         "datacenters": list(terms.datacenters),
     }
+    if not market.bills:
+        found["slots"] = endpoint.slots
     if market.learned is not None:
         found["run"] = _learned(market.learned.get(endpoint, Learned(0, 0, 0.0, "")))
     return found

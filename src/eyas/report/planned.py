@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
 
-from eyas.report.progress import columns
-from eyas.report.remarks import reason, remarks, wrapped
+from eyas.report import own_plan
+from eyas.report.amounts import Figures, about, clipped, dollars, full, minutes_of, quantity, short, what
+from eyas.report.columns import columns
+from eyas.report.remarks import lengths, remarks, wrapped
 
-Figures = Mapping[str, Any]
 WIDE = 100
 """Columns of a terminal from which numbers are written in full."""
-WIDE_BAND = 0.2
-"""The width of a band, by what is expected, from which the advice shows it."""
 
 
 def advice(figures: Figures) -> str:
@@ -20,52 +18,36 @@ def advice(figures: Figures) -> str:
     expected, left = figures["total"]["usd"]["expected"], figures["money"]["left"]
     if not figures["total"]["answers"]:
         return "Nothing is left to ask: every quota is met, or every prompt has its answer"
-    what, chosen = _what(figures), next((each for each in figures["scenarios"] if each["chosen"]), None)
+    if own_plan.concerns(figures):
+        return own_plan.advice(figures)
+    named, chosen = what(figures), next((each for each in figures["scenarios"] if each["chosen"]), None)
     if figures["fits"]:
         tight = "" if figures["comfortable"] else f". Less than {figures['margin']:.0%} is to spare"
-        cost = _about(figures["total"]["usd"]) + ("" if left is None else f" of ${left:,.2f}")
-        return f"{what}: {cost}, {_time(figures, figures['modes'])}{tight}"
-    lead = f"{what}: about ${expected:,.2f}, and ${left:,.2f} may be spent: it does not fit"
+        cost = about(figures["total"]["usd"]) + ("" if left is None else f" of ${left:,.2f}")
+        return f"{named}: {cost}, {_time(figures, figures['modes'])}{tight}"
+    lead = f"{named}: about ${expected:,.2f}, and ${left:,.2f} may be spent: it does not fit"
     if chosen is not None:
-        cost, quota = _about(chosen["usd"]), quantity(chosen["output_tokens"])
+        cost, quota = about(chosen["usd"]), quantity(chosen["output_tokens"])
         return f"{lead}. Choose {quota} tokens a set: {cost}, {_time(figures, figures['chosen_modes'])}"
     most = figures["largest_output_tokens"]
     return f"{lead}. " + (f"About {quantity(most)} tokens a set would fit" if most else "No quota fits")
 
 
-def _about(band: Figures) -> str:
-    """What is expected, and between what it may be where that is far apart."""
-    low, expected, high = band["low"], band["expected"], band["high"]
-    far = high - low > WIDE_BAND * expected and f"{low:.2f}" != f"{high:.2f}"
-    return f"about ${expected:,.2f}" + (f" (${low:,.2f} to ${high:,.2f})" if far else "")
-
-
-def _what(figures: Figures) -> str:
-    quotas = {each["quota"] for each in figures["datasets"].values()}
-    if figures["quotas"] == "none":
-        return "An answer to every prompt"
-    return f"{quantity(quotas.pop())} tokens a set" if figures["quotas"] == "one" else "The quotas of RUN.toml"
-
-
 def _time(figures: Figures, modes: Figures) -> str:
     mode = figures["advised_mode"]
-    return f"{_minutes_of(modes[mode]['expected'])} in {mode} mode"
-
-
-def _minutes_of(minutes: float) -> str:
-    if minutes < 1:
-        return "less than a minute"
-    return f"{minutes:,.0f} minute{'' if round(minutes) == 1 else 's'}"
+    return f"{minutes_of(modes[mode]['expected'])} in {mode} mode"
 
 
 def tables(figures: Figures, width: int) -> str:
     """The whole plan for people, for a terminal of that many columns (80 or more)."""
+    if own_plan.concerns(figures):
+        return _joined([wrapped(advice(figures), width), *own_plan.blocks(figures, width)])
     blocks = [wrapped(advice(figures), width), _sets(figures, width)]
     if not figures["total"]["answers"]:
         return _joined([*blocks, remarks(figures, width)])
     blocks += [
         _scenarios(figures, width),
-        _lengths(figures),
+        lengths(figures),
         _cuts(figures),
         _minutes(figures),
         _endpoints(figures),
@@ -81,7 +63,7 @@ def _joined(blocks: Iterable[list[str]]) -> str:
 def _sets(figures: Figures, width: int) -> list[str]:
     number, most = (full, 24) if width >= WIDE else (short, 9)
     head = ("set", "rows", "prompts", "tok in", "answers", "tok out", "$ low", "expected", "worst")
-    rows = [_row(_name(name, most), each, number) for name, each in figures["datasets"].items()]
+    rows = [_row(clipped(name, most), each, number) for name, each in figures["datasets"].items()]
     spent = figures["money"]["spent"]
     title = "To be bought" + (f" (this run has spent ${spent:,.2f} already)" if spent else "")
     return [title, *columns([head, *rows, _row("all", figures["total"], number)])]
@@ -89,20 +71,12 @@ def _sets(figures: Figures, width: int) -> list[str]:
 
 def _row(name: str, each: Figures, number: Callable[[int], str]) -> tuple[str, ...]:
     counts = (number(each[key]) for key in ("rows", "prompts", "prompt_tokens", "answers", "output_tokens"))
-    return (name, *counts, *_dollars(each["usd"]))
-
-
-def _dollars(band: Figures) -> tuple[str, str, str]:
-    return _cents(band["low"]), _cents(band["expected"]), _cents(band["worst"])
-
-
-def _cents(usd: float) -> str:
-    return f"{usd:,.2f}" if usd < 1000 else f"{usd:,.0f}"
+    return (name, *counts, *dollars(each["usd"]))
 
 
 def _scenarios(figures: Figures, width: int) -> list[str]:
     head = ("tokens a set", "$ low", "expected", "worst", "")
-    rows = [(_span(figures, alike), *_dollars(alike[0]["usd"]), _fit(alike)) for alike in _alike(figures["scenarios"])]
+    rows = [(_span(figures, alike), *dollars(alike[0]["usd"]), _fit(alike)) for alike in _alike(figures["scenarios"])]
     most = figures["largest_output_tokens"]
     last = "Every prompt may be answered." if most is None else f"The largest that fits: about {quantity(most)}."
     last += f" {figures['margin']:.0%} of the money stays free for what is not known."
@@ -142,19 +116,6 @@ def _fit(alike: Sequence[Figures]) -> str:
     return said + (" <- choose" if len(alike) == 1 and each["chosen"] else "")
 
 
-def _lengths(figures: Figures) -> list[str]:
-    """Tokens an answer, set by set; nothing where all are alike, which a remark says."""
-    lengths = {name: each["length"] for name, each in figures["datasets"].items()}
-    if len({tuple(each.values()) for each in lengths.values()}) == 1:
-        return []
-    head = ("set", "low", "mean", "high", "")
-    rows = [
-        (_name(name, 16), *(f"{each[key]:,}" for key in ("low", "mean", "high")), reason(each))
-        for name, each in lengths.items()
-    ]
-    return ["Tokens an answer, on average", *columns([head, *rows], left=(0, 4))]
-
-
 def _cuts(figures: Figures) -> list[str]:
     head = ("max_tokens", "answers cut at it", "$ of them", "")
     rows = [
@@ -178,7 +139,7 @@ def _minutes(figures: Figures) -> list[str]:
         (mode, *(_brief(each[key]) for key in ("low", "expected", "high")), note.get(mode, ""))
         for mode, each in figures["modes"].items()
     ]
-    title = "Minutes" if figures["fits"] else f"Minutes, until the money ends ({_what(figures)})"
+    title = "Minutes" if figures["fits"] else f"Minutes, until the money ends ({what(figures)})"
     return [title, *columns([head, *rows], left=(0, 4))]
 
 
@@ -190,7 +151,7 @@ def _endpoints(figures: Figures) -> list[str]:
     head = ("endpoint", "in $/M", "out $/M", "share", "")
     rows = [
         (
-            _name(each["tag"], 16),
+            clipped(each["tag"], 16),
             f"{each['usd_per_m_prompt']:.3f}",
             f"{each['usd_per_m_completion']:.3f}",
             f"{each['share']:.0%}",
@@ -199,28 +160,3 @@ def _endpoints(figures: Figures) -> list[str]:
         for each in figures["endpoints"]
     ]
     return ["Who may answer, cheapest first", *columns([head, *rows], left=(0, 4))]
-
-
-def quantity(tokens: int) -> str:
-    """Tokens as people say them: 7 M, 2.5 M, 300 k."""
-    for unit, size in (("M", 1_000_000), ("k", 1_000)):
-        if tokens >= size:
-            return f"{tokens / size:.2f}".rstrip("0").rstrip(".") + f" {unit}"
-    return str(tokens)
-
-
-def full(number: int) -> str:
-    """A count with all its digits: 7,000,000."""
-    return f"{number:,}"
-
-
-def short(number: int) -> str:
-    """A count in at most six characters: 950, 12.3k, 7.0M, 1.2B."""
-    for unit, size in (("B", 10**9), ("M", 10**6), ("k", 10**3)):
-        if number >= size * 0.9995:
-            return f"{number / size:.1f}{unit}"
-    return str(number)
-
-
-def _name(name: str, most: int) -> str:
-    return name if len(name) <= most else name[: most - 1] + "…"

@@ -9,11 +9,15 @@ from dataclasses import dataclass
 from typing import Any, TextIO
 
 from eyas.ledger import usd
+from eyas.report import who
+from eyas.report.columns import columns, plain
 from eyas.report.end import End, words
 from eyas.report.fit import fit
 from eyas.report.habits import sentences
 from eyas.state import State
-from eyas.types import Verdict
+from eyas.types import STRICT, Verdict
+
+__all__ = ["Line", "columns", "plain", "table"]
 
 ENDS = ("partial", "refused", "failed", "unknown", "skipped", "pending")
 """Columns of a run's table that mostly hold zeros."""
@@ -64,22 +68,39 @@ def _line(state: State, in_flight: int, tokens: tuple[int, float], width: int, e
     """
     ended = {verdict: sum(d.ended.get(verdict, 0) for d in state.datasets.values()) for verdict in Verdict}
     works = sum(dataset.works for dataset in state.datasets.values())
-    money = state.money
-    cap = "" if money.cap is None else f" of ${usd(money.cap):.2f}"
-    unknown = f" + ${usd(money.unknown):.2f} unknown" if money.unknown else ""
     others = sum(ended[v] for v in (Verdict.REFUSED, Verdict.FAILED, Verdict.UNKNOWN))
     full = (
         f"{ended[Verdict.DONE]}/{works} done, {ended[Verdict.PARTIAL]} partial, {others} failed | {in_flight} in flight | "
-        f"{tokens[0]:,} tokens, {tokens[1]:,.0f}/s | ${usd(money.settled):.2f}{cap} spent{unknown}, "
-        f"${usd(money.reserved):.2f} reserved"
+        f"{tokens[0]:,} tokens, {tokens[1]:,.0f}/s"
     )
     end = f" | {end}" if end else ""
+    by = who.words(state)
+    by = f" | {by}" if by else ""
     failed = f", {others} failed" if others else ""
     head = f"{ended[Verdict.DONE] + ended[Verdict.PARTIAL]}/{works} answered{failed} | {in_flight} in flight"
-    spent = f"${usd(money.settled):.2f}{cap} spent"
-    short = f"{head} | {tokens[1]:,.0f} tokens/s | {spent}{unknown}"
-    forms = (full + end, short + end, f"{head} | {spent}{end}", f"{head} | {spent}", spent)
-    return next((form for form in forms if not width or len(form) <= width), spent)
+    rate = f"{head} | {tokens[1]:,.0f} tokens/s"
+    if who.free(state):
+        forms, least = (full + by + end, full + end, rate + end, head + end, head), head
+    else:
+        spent, more = _spent(state)
+        dollars = full + f" | {spent}{more}"
+        forms = (
+            dollars + by + end,
+            dollars + end,
+            f"{rate} | {spent}{end}",
+            f"{head} | {spent}{end}",
+            f"{head} | {spent}",
+        )
+        least = spent
+    return next((form for form in forms if not width or len(form) <= width), least)
+
+
+def _spent(state: State) -> tuple[str, str]:
+    """Dollars spent and unknown, and after that what is reserved."""
+    money = state.money
+    cap = "" if money.cap is None else f" of ${usd(money.cap):.2f}"
+    unknown = f" + ${usd(money.unknown):.2f} unknown" if money.unknown else ""
+    return f"${usd(money.settled):.2f}{cap} spent{unknown}", f", ${usd(money.reserved):.2f} reserved"
 
 
 def table(status: dict[str, Any], width: int = 0) -> str:
@@ -87,33 +108,49 @@ def table(status: dict[str, Any], width: int = 0) -> str:
 
     Where the terminal is narrower (`width`; 0: it is not), columns of zeros are left out.
     """
-    money = status["money"]
+    money, length = status["money"], status["length"]
+    free = money["cap"] is None and not (money["settled"] or money["reserved"] or money["unknown"])
     labels = ", ".join(f"{name} {count}" for name, count in status["labels"].items()) or "none yet"
-    paid = status["yield"]
-    share = paid["exported_usd"] / paid["paid_usd"] if paid["paid_usd"] else 0.0
-    length = status["length"]
     warning = "; raise max_tokens" if length["share"] > MOST_LENGTH else ""
+    cost = "" if free else f", ${length['usd']:.4f}"
     return "\n".join(
         (
-            *_sets(status["datasets"], width),
-            _money(money),
-            f"cut at max_tokens: {length['answers']} answers ({length['share']:.1%}), ${length['usd']:.4f}{warning}",
+            *_sets(status["datasets"], width, free=free),
+            *(() if free else (_money(money),)),
+            *who.table(status),
+            f"cut at max_tokens: {length['answers']} answers ({length['share']:.1%}){cost}{warning}",
             f"labels (provisional): {labels}",
             *(f"habits: {plain(line, 240)}" for line in sentences(status["habits"])),
             *(f"alarm: {plain(alarm, 240)}" for alarm in status["alarms"]),
-            f"yield: {share:.1%} of the dollars paid are answers whose ids may be exported (strict)"
-            if paid["paid_usd"]
-            else "yield: nothing is paid yet",
+            _answers(status) if free else _yield(status["yield"]),
         )
     )
 
 
-def _sets(datasets: dict[str, Any], width: int) -> list[str]:
+def _yield(paid: dict[str, Any]) -> str:
+    if not paid["paid_usd"]:
+        return "yield: nothing is paid yet"
+    share = paid["exported_usd"] / paid["paid_usd"]
+    return f"yield: {share:.1%} of the dollars paid are answers whose ids may be exported (strict)"
+
+
+def _answers(status: dict[str, Any]) -> str:
+    """The yield of a run that costs nothing."""
+    answers = sum(each["done"] + each["partial"] for each in status["datasets"].values())
+    if not answers:
+        return "yield: no answer is there yet"
+    strict = sum(status["labels"].get(label.value, 0) for label in STRICT)
+    return f"yield: {strict / answers:.1%} of the answers have ids that may be exported (strict)"
+
+
+def _sets(datasets: dict[str, Any], width: int, *, free: bool) -> list[str]:
     head = ["set", "prompts", "done", "partial", "refused", "failed", "unknown", "skipped", "pending", "tokens", "usd"]
     rows = [
         [name, *(str(d[key]) for key in head[1:-2]), f"{d['output_tokens']:,}", f"{d['usd']:.4f}"]
         for name, d in datasets.items()
     ]
+    if free:
+        head, rows = head[:-1], [row[:-1] for row in rows]
     lines = columns([tuple(row) for row in (head, *rows)])
     if not width or len(lines[0]) <= width:
         return lines
@@ -126,19 +163,3 @@ def _money(money: dict[str, Any]) -> str:
     reserved = f"; ${money['reserved']:.4f} reserved" if money["reserved"] else ""
     spent = f"${money['settled']:.4f} spent, of it ${money['wasted']:.4f} wasted"
     return f"money: {spent}; ${money['unknown']:.4f} unknown{reserved}; {cap}"
-
-
-def columns(rows: list[tuple[str, ...]], left: tuple[int, ...] = (0,)) -> list[str]:
-    """Rows as aligned text; the columns named in `left` (negative from the end) to the left, the others to the right."""
-    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
-    sides = [str.ljust if i in left or i - len(widths) in left else str.rjust for i in range(len(widths))]
-    return [
-        "  ".join(side(cell, width) for side, cell, width in zip(sides, row, widths, strict=True)).rstrip()
-        for row in rows
-    ]
-
-
-def plain(text: str, most: int) -> str:
-    """Text of others as one line that cannot move the cursor or colour the screen."""
-    shown = "".join(c if c.isprintable() else " " for c in text)
-    return shown if len(shown) <= most else shown[: most - 1] + "…"

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
+from eyas.report.amounts import Figures, clipped
+from eyas.report.columns import columns
 from eyas.report.fit import fit
 
-Figures = Mapping[str, Any]
 KEYS = "https://openrouter.ai/settings/keys"
 
 
 def remarks(figures: Figures, width: int) -> list[str]:
     """The sentences, each wrapped to the width."""
     if not figures["total"]["answers"]:
-        return [line for sentence in _prompts(figures) for line in wrapped(sentence, width)]
+        return [line for sentence in of_prompts(figures) for line in wrapped(sentence, width)]
     found = [
-        *_lengths(figures),
+        *of_lengths(figures),
         *_speed(figures),
-        *_prompts(figures),
+        *of_prompts(figures),
         *_flight(figures),
         *_walls(figures),
         *_extra(figures),
@@ -26,20 +26,39 @@ def remarks(figures: Figures, width: int) -> list[str]:
     return [line for sentence in found for line in wrapped(sentence, width)]
 
 
+def lengths(figures: Figures) -> list[str]:
+    """Tokens an answer, set by set; nothing where all are alike, which a remark says."""
+    lengths = {name: each["length"] for name, each in figures["datasets"].items()}
+    if len({tuple(each.values()) for each in lengths.values()}) == 1:
+        return []
+    head = ("set", "low", "mean", "high", "")
+    rows = [
+        (clipped(name, 16), *(f"{each[key]:,}" for key in ("low", "mean", "high")), reason(each))
+        for name, each in lengths.items()
+    ]
+    return ["Tokens an answer, on average", *columns([head, *rows], left=(0, 4))]
+
+
 def wrapped(sentence: str, width: int) -> list[str]:
     """A sentence in lines of at most that width, its further lines indented."""
     return fit(sentence, width).split("\n")
 
 
-def _lengths(figures: Figures) -> Iterator[str]:
+def of_lengths(figures: Figures) -> Iterator[str]:
     """Where the lengths come from; they themselves stand here where all datasets are alike, else in a table."""
     alike = {tuple(each["length"].values()) for each in figures["datasets"].values()}
     if len(alike) == 1:
         of = next(iter(figures["datasets"].values()))["length"]
         mean = f"{of['mean']:,} tokens an answer on average ({of['low']:,} to {of['high']:,}); {reason(of)}"
         yield f"Lengths: {mean}."
-    if any(each["length"]["source"] == "prior" for each in figures["datasets"].values()):
-        yield "`eyas plan RUN.toml --pilot 50` buys 50 answers a set, which belong to the run, and plans by them."
+    if guessed(figures):
+        does = "asks for" if "source" in figures.get("local", ()) else "buys"
+        yield f"`eyas plan RUN.toml --pilot 50` {does} 50 answers a set, which belong to the run, and plans by them."
+
+
+def guessed(figures: Figures) -> bool:
+    """Whether the length of some dataset's answers is nothing but a guess."""
+    return any(each["length"]["source"] == "prior" for each in figures["datasets"].values())
 
 
 def reason(length: Figures) -> str:
@@ -60,7 +79,8 @@ def _speed(figures: Figures) -> Iterator[str]:
     )
 
 
-def _prompts(figures: Figures) -> Iterator[str]:
+def of_prompts(figures: Figures) -> Iterator[str]:
+    """Rows that are not asked, and prompts that may be too few."""
     for name, each in figures["datasets"].items():
         out = [
             (each["duplicates"], "duplicates"),

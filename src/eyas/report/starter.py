@@ -146,7 +146,7 @@ def _target(wish: Wish) -> Iterator[_Key]:
     preset: Mapping[str, float] = family.sampling(thinks) if family else {}
     whose = f"the family's for thinking = {toml(thinks)}" if family else "the API's own default"
     yield _given("model", wish.model, "the model's id at the API")
-    yield _default(Target, "backend", "openrouter | openai | sglang | vllm | llamacpp")
+    yield _default(Target, "backend", "openrouter | openai | sglang | vllm | llamacpp (`eyas init --backend`)")
     yield _default(Target, "base_url", "https, or http on this machine")
     if family:
         yield _Key("family", toml(family.name), 'guessed from the model; "template" takes any model')
@@ -161,7 +161,7 @@ def _target(wish: Wish) -> Iterator[_Key]:
     yield _Key("temperature", toml(preset.get("temperature", 1.0)), whose)
     yield _Key("top_p", toml(preset.get("top_p", 1.0)), whose)
     yield _default(Target, "max_tokens", "most output tokens of an answer, reasoning included")
-    yield _default(Target, "stream", "false: no pieces, so ids are less sure, and a kill saves no text")
+    yield _example("stream", value=True, note="true; false: no pieces, ids less sure, and a kill saves no text")
     yield _default(Target, "recover", 'get lost answers back; off with zdr or data_collection = "deny"')
     yield _default(Target, "extra_body", "added to every request body")
     yield _default(Target, "extra_headers", "added to every request; never the key")
@@ -212,7 +212,7 @@ def _limits() -> Iterator[_Key]:
     yield _default(Limits, "silence_seconds", "between two bytes of a body")
     yield _default(Limits, "total_seconds", "a whole request")
     yield _default(Limits, "draft_seconds", "how often text in flight is kept: what a kill can lose")
-    yield _default(Limits, "reread_seconds", "how often prices and limits are read again")
+    yield _example("reread_seconds", 600.0, "600; else how often prices and limits are read again")
 
 
 def _dataset(wish: Wish) -> Iterator[_Key]:

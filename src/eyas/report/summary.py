@@ -9,6 +9,7 @@ from collections import Counter
 from typing import Any
 
 from eyas.ledger import usd
+from eyas.report import who
 from eyas.report.end import End, figures
 from eyas.state import DatasetState, State, count_stranded
 from eyas.types import STRICT, Finish, Label, StopReason, Verdict
@@ -38,16 +39,8 @@ def status(state: State, *, running: bool, predicted: End | None = None) -> dict
             "wasted": usd(state.money.wasted),
         },
         "yield": _yield(state),
-        "providers": {
-            tag: {
-                "name": provider.name,
-                "answers": provider.answers,
-                "output_tokens": provider.output_tokens,
-                "usd": usd(provider.cost),
-                "failures": {kind.value: count for kind, count in sorted(provider.failures.items())},
-            }
-            for tag, provider in sorted(state.providers.items())
-        },
+        "providers": who.providers(state),
+        "throughput": who.speed(state),
         "labels": _labels(state),
         "habits": dict(sorted(state.habits.items())),
         "length": _length(state),

@@ -29,7 +29,7 @@ def outlook(state: State, config: RunConfig, now: float) -> End | None:
 
 def _streams(state: State, most: Mapping[str, int], now: float) -> Iterator[Stream]:
     """What flies. The journal does not say how far each has come: as far as answers are wont to since it began."""
-    answers = state.providers.values()
+    answers = [each for each in state.providers.values() if each.seconds]  # what was imported took no time
     speed = sum(each.output_tokens for each in answers) / max(1.0, sum(each.seconds for each in answers))
     for attempt in state.left_open():
         seconds, name = max(0.0, now - _began(state, attempt, now)), attempt.work.dataset

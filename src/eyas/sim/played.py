@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 from collections.abc import AsyncGenerator, Callable, Mapping
 from urllib.parse import urlsplit
 
@@ -30,7 +31,35 @@ class PlayedResponse:
         self.headers = {name.lower(): value for name, value in reply.headers.items()}
         self._silence = silence
         self._reply: Reply | None = reply
-        self._until = float("inf")
+        self._until = math.inf
+        self._woken = asyncio.Event()
+        self._after = 0.0
+        reply.on_wake(self._wake)
+
+    def _wake(self, after: float) -> None:
+        self._after = after
+        self._woken.set()
+
+    async def begin(self) -> None:
+        """Wait for the time of the head."""
+        if self._reply is not None and self._reply.wait < math.inf:
+            await asyncio.sleep(self._reply.wait)
+        else:
+            await self._turn(math.inf)
+
+    async def _turn(self, most: float) -> None:
+        """Wait to be woken.
+
+        Raises:
+            BrokenError: that took longer than so many seconds.
+        """
+        try:
+            async with asyncio.timeout(None if most == math.inf else most):
+                await self._woken.wait()
+        except TimeoutError:
+            raise BrokenError("silence") from None
+        self._woken.clear()
+        await asyncio.sleep(self._after)
 
     async def read(self, sink: Callable[[bytes], None]) -> None:
         """Play the body at its times.
@@ -42,6 +71,9 @@ class PlayedResponse:
         assert reply is not None  # noqa: S101  # a body is read once
         ahead = 0.0
         for delay, step in reply.steps:
+            if step is Action.WAIT:
+                await self._turn(self._silence)
+                continue
             silent = step is Action.HANG or delay > self._silence
             ahead += self._silence if silent else delay
             wait = min(ahead, self._until - now())
@@ -86,6 +118,15 @@ class PlayedTransport:
     async def sending(self, request: Request) -> None:
         """Hear of a request before it leaves; for whoever watches."""
 
+    def answerer(self, request: Request) -> Handler:
+        """Who answers a request; for whoever plays several servers.
+
+        Raises:
+            NotSentError: nobody listens there.
+        """
+        del request
+        return self.handle
+
     @contextlib.asynccontextmanager
     async def open(self, request: Request, deadlines: Deadlines) -> AsyncGenerator[Response]:
         """Send a request; leaving the context ends it, read or not.
@@ -101,10 +142,10 @@ class PlayedTransport:
         self.peak = max(self.peak, self.open_now)
         try:
             headers = {name.lower(): value for name, value in request.headers.items()}
-            reply = self.handle(request.method, target, headers, request.body)
+            reply = self.answerer(request)(request.method, target, headers, request.body)
             response = PlayedResponse(reply, deadlines.silence)
             try:
-                await asyncio.sleep(reply.wait)
+                await response.begin()
                 if not reply.status:
                     response.lost()
                     raise BrokenError("reset before the headers")

@@ -14,6 +14,7 @@ class Action(Enum):
     END = "end"
     RESET = "reset"
     HANG = "hang"
+    WAIT = "wait"
 
 
 Step = tuple[float, bytes | Action]
@@ -25,15 +26,16 @@ class Reply:
 
     A player waits `wait` seconds, sends status and headers (status 0: resets the connection and sends nothing), then
     plays the steps, each its seconds after the time that the one before was due. END closes the body cleanly, RESET cuts
-    the connection, HANG sends nothing more. After END or RESET it calls `delivered`; when the client goes away first, at
-    once `cancelled`. It pulls a step only when the one before was played, so that the world knows how far it got.
+    the connection, HANG sends nothing more, WAIT nothing until `wake` is called; so does a `wait` without end. After END or
+    RESET it calls `delivered`; when the client goes away first, at once `cancelled`. It pulls a step only when the one
+    before was played, so that the world knows how far it got.
 
     Attributes:
         length: bytes of the body if it is one piece, for Content-Length.
         generation_id: of a generation that this reply belongs to.
     """
 
-    __slots__ = ("_close", "generation_id", "headers", "length", "status", "steps", "wait")
+    __slots__ = ("_close", "_wake", "generation_id", "headers", "length", "status", "steps", "wait")
 
     def __init__(
         self,
@@ -51,10 +53,20 @@ class Reply:
         self.length = length
         self.generation_id: str | None = None
         self._close: Callable[[bool], None] | None = None
+        self._wake: Callable[[float], None] | None = None
 
     def on_close(self, close: Callable[[bool], None]) -> None:
         """Have the world told once how it ended: True if all was played."""
         self._close = close
+
+    def on_wake(self, wake: Callable[[float], None]) -> None:
+        """Have the player told when a WAIT is over, and after how many seconds it goes on."""
+        self._wake = wake
+
+    def wake(self, after: float = 0.0) -> None:
+        """What the reply waits for is there: the player goes on after so many seconds."""
+        if self._wake is not None:
+            self._wake(after)
 
     def delivered(self) -> None:
         """All steps were played."""

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import heapq
 import itertools
+import math
 import os
 import signal
 import socket
@@ -18,13 +19,17 @@ from typing import cast
 import httptools
 import msgspec
 
+from eyas.sim.process import gone, more_files
 from eyas.sim.reply import Action, Reply
-from eyas.sim.world import World
+from eyas.sim.site import Site
+
+PATH = "/api/v1"
+"""How the base URL of an OpenRouter-compatible API ends."""
 
 _TICK = 0.005
 _MOST_BODY = 64 * 1024 * 1024
 _PHRASES = {200: "OK", 400: "Bad Request", 401: "Unauthorized", 402: "Payment Required", 403: "Forbidden", 404: "Not Found",
-            429: "Too Many Requests", 502: "Bad Gateway", 503: "Service Unavailable", 504: "Gateway Timeout"}  # fmt: skip
+            422: "Unprocessable Entity", 429: "Too Many Requests", 502: "Bad Gateway", 503: "Service Unavailable", 504: "Gateway Timeout"}  # fmt: skip
 
 
 class _Timer:
@@ -63,8 +68,8 @@ class _Timer:
 class _Connection(asyncio.Protocol):
     """One keep-alive connection; its requests are answered one after the other."""
 
-    def __init__(self, world: World, timer: _Timer, connections: set[_Connection]) -> None:
-        self._world = world
+    def __init__(self, site: Site, timer: _Timer, connections: set[_Connection]) -> None:
+        self._site = site
         self._timer = timer
         self._connections = connections
         self._loop = asyncio.get_running_loop()
@@ -133,15 +138,24 @@ class _Connection(asyncio.Protocol):
     def _next(self) -> None:
         if self._transport is None or not self._waiting:
             return
-        self._reply = self._world.handle(*self._waiting.popleft())
-        self._due, self._pending = self._loop.time() + self._reply.wait, _head(self._reply)
+        self._reply = reply = self._site.handle(*self._waiting.popleft())
+        reply.on_wake(self._resume)
+        self._due, self._pending = self._loop.time() + reply.wait, _head(reply)
         self._chunked = False
-        if self._reply.wait > 0:
-            self._timer.at(self._due, self)
+        if reply.wait > 0:
+            if reply.wait < math.inf:
+                self._timer.at(self._due, self)
             return
         due = self.advance(self._loop.time())
         if due is not None:
             self._timer.at(due, self)
+
+    def _resume(self, after: float) -> None:
+        """Go on with what waited."""
+        self._due = self._loop.time() + after
+        if self._pending is Action.WAIT:
+            self._pending = b""
+        self._timer.at(self._due, self)
 
     def advance(self, now: float) -> float | None:
         """Play what is due; returns when the next step is, or None if there is none."""
@@ -172,7 +186,7 @@ class _Connection(asyncio.Protocol):
         if action is Action.END and self._chunked:
             out.append(b"0\r\n\r\n")
         self._write(out)
-        if action is Action.HANG:
+        if action in (Action.HANG, Action.WAIT):
             return
         self._reply = None
         reply.delivered()
@@ -202,15 +216,16 @@ def _head(reply: Reply) -> bytes | Action:
 class Server:
     """A running simulator. `port` is bound on 127.0.0.1."""
 
-    def __init__(self, server: asyncio.Server, connections: set[_Connection]) -> None:
+    def __init__(self, server: asyncio.Server, connections: set[_Connection], path: str) -> None:
         self._server = server
+        self._path = path
         self._connections = connections
         self.port: int = server.sockets[0].getsockname()[1]
 
     @property
     def base_url(self) -> str:
         """What a client takes as its base URL."""
-        return f"http://127.0.0.1:{self.port}/api/v1"
+        return f"http://127.0.0.1:{self.port}{self._path}"
 
     async def close(self) -> None:
         """Stop listening and drop every connection."""
@@ -221,25 +236,26 @@ class Server:
         await self._server.wait_closed()
 
 
-async def serve(world: World, port: int = 0) -> Server:
-    """Serve a world on 127.0.0.1; port 0 takes a free one.
+async def serve(site: Site, port: int = 0, path: str = PATH) -> Server:
+    """Serve a site on 127.0.0.1; port 0 takes a free one, `path` is how its base URL ends.
 
     Raises:
         OSError: the port is taken.
     """
     loop = asyncio.get_running_loop()
     timer, connections = _Timer(loop), set[_Connection]()
-    server = await loop.create_server(lambda: _Connection(world, timer, connections), "127.0.0.1", port, backlog=4096)
-    return Server(server, connections)
+    server = await loop.create_server(lambda: _Connection(site, timer, connections), "127.0.0.1", port, backlog=4096)
+    return Server(server, connections, path)
 
 
 def run_forever(
-    world: World,
+    site: Site,
     *,
     port: int = 0,
     parent: int | None = None,
     max_seconds: float | None = None,
     books: Path | None = None,
+    path: str = PATH,
 ) -> None:
     """Serve until SIGTERM, SIGINT, the end of process `parent`, or `max_seconds`; the base URL is printed when ready.
 
@@ -254,46 +270,22 @@ def run_forever(
         factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
     except ImportError:
         factory = asyncio.new_event_loop
-    _more_files()
+    more_files()
     with asyncio.Runner(loop_factory=factory) as runner:
-        runner.run(_until_told(world, port, parent, max_seconds))
+        runner.run(_until_told(site, (port, path), parent, max_seconds))
     if books is not None:
-        books.write_bytes(msgspec.json.encode(world.books.to_json(ids=True)))
+        books.write_bytes(msgspec.json.encode(site.books.to_json(ids=True)))
 
 
-def _more_files() -> None:
-    """Allow as many open files as may be: the usual soft limit is below two thousand streams."""
-    with contextlib.suppress(ImportError, ValueError, OSError):
-        import resource  # noqa: PLC0415  # not there on Windows
-
-        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-
-
-async def _until_told(world: World, port: int, parent: int | None, max_seconds: float | None) -> None:
+async def _until_told(site: Site, place: tuple[int, str], parent: int | None, max_seconds: float | None) -> None:
     loop, told = asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, told.set)
-    server = await serve(world, port)
+    server = await serve(site, *place)
     print(server.base_url, flush=True)
     end = None if max_seconds is None else loop.time() + max_seconds
     first = os.getppid()
-    while not told.is_set() and (end is None or loop.time() < end) and not _gone(parent, first):
+    while not told.is_set() and (end is None or loop.time() < end) and not gone(parent, first):
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(told.wait(), 0.5 if end is None else max(0.0, min(0.5, end - loop.time())))
     await server.close()
-
-
-def _gone(parent: int | None, first: int) -> bool:
-    """Whether the process has ended; our own parent may linger as a zombie, so a change of parent tells too."""
-    if parent is None:
-        return False
-    if parent == first and os.getppid() != first:
-        return True
-    try:
-        os.kill(parent, 0)
-    except ProcessLookupError:
-        return True
-    except PermissionError:
-        return False
-    return False

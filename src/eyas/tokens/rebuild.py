@@ -23,7 +23,9 @@ from itertools import chain
 import msgspec
 
 from eyas.families import Channel, Loaded, Part
+from eyas.tokens.engine import ENGINE_TEXT
 from eyas.tokens.habits import PLAIN, End, Habits, habits_for
+from eyas.tokens.imported import bounded, other_prompt
 from eyas.tokens.judge import Judged, judge
 from eyas.tokens.prompt import Prompt, read_prompt, spells_special
 from eyas.tokens.reading import Answer, defect
@@ -57,7 +59,7 @@ def rebuild(record: Record, family: Loaded, habits: Mapping[str, Habits], thinki
     """
     completion = record.completion
     if completion.token_ids is not None:
-        return _engine(record, family, thinking)
+        return bounded(_engine(record, family, thinking), completion)
     habit = habits_for(habits, completion.provider, thinking=thinking)
     prompt = read_prompt(record, family, thinking, (habit.counting.prompt,), habit.prompt_form)
     judged = judge(completion, family, habit, thinking)
@@ -71,7 +73,7 @@ def rebuild(record: Record, family: Loaded, habits: Mapping[str, Habits], thinki
         judged = Judged(judged.answer, Label.MISMATCH, DISTRUSTED)
     elif not judged.reason and spells_special(record, family.vocab):
         judged = msgspec.structs.replace(judged, reason=SPELLED)
-    return _sequence(record, prompt, judged, family.vocab)
+    return bounded(_sequence(record, prompt, judged, family.vocab), completion)
 
 
 def label(record: Record, family: Loaded, habits: Mapping[str, Habits], thinking: bool) -> Label:
@@ -83,7 +85,7 @@ def _engine(record: Record, family: Loaded, thinking: bool) -> Sequence:
     """The sequence of an answer whose ids the engine returned; its text must be in them."""
     completion = record.completion
     if completion.prompt_ids is not None:
-        prompt = Prompt(list(completion.prompt_ids), 0)
+        prompt = Prompt(list(completion.prompt_ids), 0, other_prompt(record, family, thinking))
     else:
         offsets = {shift.prompt for shift in (PLAIN, *family.shifts(thinking))}
         prompt = read_prompt(record, family, thinking, offsets)
@@ -96,7 +98,7 @@ def _engine(record: Record, family: Loaded, thinking: bool) -> Sequence:
         reason = "the engine's ids are not this tokenizer's"
     else:
         texts = (completion.reasoning, completion.content)
-        if not all(part in text for part in texts if "\ufffd" not in part):
+        if not all(part in text for part in texts if "\ufffd" not in part) or ENGINE_TEXT in completion.extra:
             reason = "the engine's ids do not hold the answer's text"
     if reason:
         found = Label.MISMATCH
