@@ -70,6 +70,8 @@ def measure(args: argparse.Namespace, processes: int) -> float:
         while len(children(client.pid)) < processes:
             time.sleep(0.05)
         while server.stats()["open"] < 0.9 * args.in_flight:  # as fast as the cores allow; only then are they rationed
+            if client.poll() is not None:
+                sys.exit("the run ended before all its streams flew: is the machine busy?")
             time.sleep(0.25)
         shares = [Share(f"eyas-bench-{number}", args.share) for number in range(processes)]
         for share, pid in zip(shares, children(client.pid), strict=True):

@@ -232,7 +232,7 @@ async def reader_of(books: Books, count: int) -> AsyncGenerator[Reader]:
     processes = list[Process]()
     try:
         for _ in range(count):
-            processes.append(await _start(settings, died))
+            processes.append(await _start(settings, died, {KEY_VARIABLE, setting.config.target.key_variable}))
         await asyncio.gather(*(process.ready for process in processes))
         yield Elsewhere(processes, here(books))
     finally:
@@ -240,7 +240,7 @@ async def reader_of(books: Books, count: int) -> AsyncGenerator[Reader]:
             process.close()
 
 
-async def _start(settings: Settings, died: Callable[[Process], None]) -> Process:
+async def _start(settings: Settings, died: Callable[[Process], None], secret: set[str]) -> Process:
     _, process = await asyncio.get_running_loop().subprocess_exec(
         lambda: Process(died),
         sys.executable,
@@ -248,7 +248,7 @@ async def _start(settings: Settings, died: Callable[[Process], None]) -> Process
         "eyas.engine.reader",
         msgspec.json.encode(settings).decode(),
         stderr=None,
-        env={name: value for name, value in os.environ.items() if name != KEY_VARIABLE},
+        env={name: value for name, value in os.environ.items() if name not in secret},
         start_new_session=True,  # ^C is for the engine: it says what is to end
     )
     return process
