@@ -114,10 +114,10 @@ def test_one_of_two_is_away(tmp_path: Path, kimi_folder: Path, kimi: Loaded) -> 
 
 
 def test_a_server_without_ids(tmp_path: Path, kimi_folder: Path, kimi: Loaded) -> None:
-    """Said before the run, and not found out at its end."""
+    """Said before the run, with what to do, and not found out at its end."""
     found = servers(examine(tmp_path, kimi_folder, kimi, told=Told.NONE))
     assert {each.standing for each in found} == {FAIL}
-    assert "without token ids" in found[0].says
+    assert 'gives no token ids: update vLLM, or take backend = "openai"' in found[0].says
 
 
 def test_another_model(tmp_path: Path, kimi_folder: Path, kimi: Loaded) -> None:

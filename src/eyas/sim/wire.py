@@ -40,16 +40,18 @@ class _Timer:
         self._heap: list[tuple[float, int, _Connection]] = []
         self._numbers = itertools.count()
         self._armed: asyncio.TimerHandle | None = None
+        self._when = 0.0  # uvloop's handle of a moment that has come does not tell it
 
     def at(self, due: float, connection: _Connection) -> None:
         heapq.heappush(self._heap, (due, next(self._numbers), connection))
-        if self._armed is None or due < self._armed.when() - _TICK:
+        if self._armed is None or due < self._when - _TICK:
             self._arm()
 
     def _arm(self) -> None:
         if self._armed is not None:
             self._armed.cancel()
-        self._armed = self._loop.call_at(max(self._heap[0][0], self._loop.time() + _TICK), self._tick)
+        self._when = max(self._heap[0][0], self._loop.time() + _TICK)
+        self._armed = self._loop.call_at(self._when, self._tick)
 
     def _tick(self) -> None:
         self._armed, heap, now = None, self._heap, self._loop.time()
