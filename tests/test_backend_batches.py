@@ -81,6 +81,17 @@ def test_pieces_are_counted_before_they_are_decoded(events: list[bytes]) -> None
     assert stream.tokens == counted.tokens
 
 
+def test_an_event_of_two_lines_is_not_two_events() -> None:
+    """A line without `data:` within an event, and an empty one after it, look like two events to who counts lines only."""
+    odd = b'data: {"choices": [{"delta": {"content": "a"}}]}\n{"choices": [{"delta": {"content": "no event"}}]}\n\n\n'
+    stream = Stream()
+    for data in (TEXT, odd):
+        stream.feed(data)
+    stream.end()
+    assert stream.tokens == 2
+    assert "no event" not in str(stream.outcome())
+
+
 def test_whole_events_wait_and_the_end_does_not() -> None:
     """The first text is decoded as it comes, what follows in one go: when it is asked for, is much, or ends the stream."""
     stream, decoded = Stream(), list[int]()
