@@ -144,11 +144,12 @@ def watch_signals(engine: Engine) -> None:
 
     def interrupt() -> None:
         again = engine.books.stopping is StopReason.INTERRUPTED
+        bills = engine.books.setting.backend.bills
+        text = "keeps their text" if bills else "has them asked again by the next run"
         say(
-            "ending what flies; its text is kept"
+            f"ending what flies; {'its text is kept' if bills else 'it is asked again by the next run'}"
             if again
-            else f"starting nothing more; {len(engine.flights)} in flight "
-            "may land (^C again ends them and keeps their text)"
+            else f"starting nothing more; {len(engine.flights)} in flight may land (^C again ends them and {text})"
         )
         engine.interrupt()
 
