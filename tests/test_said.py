@@ -103,6 +103,7 @@ def test_calls_that_are_broken_off_stay_text(kimi: Loaded) -> None:
 
 
 def test_ids_that_the_vocabulary_lacks_are_left_as_they_came(kimi: Loaded) -> None:
-    """They are no error here: the label says what they are worth."""
+    """They are no error here, and no text agrees with them: the label, and the trial before a run, say what they are worth."""
     odd = of(kimi, "x", token_ids=(10_000_000,), usage=Usage(9, 1), finish=Finish.LENGTH)
-    assert read_ids(odd, kimi, thinking=True).token_ids == (10_000_000,)
+    read = read_ids(odd, kimi, thinking=True)
+    assert (read.token_ids, read.extra) == ((10_000_000,), {ENGINE_TEXT: "x"})

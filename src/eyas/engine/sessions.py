@@ -82,5 +82,6 @@ async def proven(
         return backend
     tags = [verdict.endpoint.tag for verdict in offer.verdicts if verdict.use]
     if not tags:
-        raise ApiError("; ".join(verdict.reason for verdict in offer.verdicts))
+        reasons = "; ".join(verdict.reason for verdict in offer.verdicts)
+        raise ApiError(reasons + ("; `eyas run --fallback` asks [fallback] at once" if config.fallback else ""))
     return await prove(backend, tokenizer.loaded, config.thinking(config.datasets[0].name), transport, tags)

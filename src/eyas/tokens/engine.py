@@ -37,8 +37,8 @@ def read_ids(answer: Completion, family: Loaded, thinking: bool) -> Completion:
     try:
         said = family.said(ids, thinking)
         agrees = same_text(answer.content, ids, family.vocab)
-    except KeyError:  # ids that the vocabulary does not have: the label will say so
-        return msgspec.structs.replace(answer, token_ids=ids)
+    except KeyError:  # ids that the vocabulary does not have: the label, or a trial, will say so
+        return msgspec.structs.replace(answer, token_ids=ids, extra={**extra, ENGINE_TEXT: answer.content})
     if not agrees:
         extra[ENGINE_TEXT] = answer.content
     if not said.calls_read:
