@@ -16,7 +16,7 @@ import click
 from eyas.cli import start
 from eyas.cli.keys import key_for
 from eyas.cli.say import columns_of, say
-from eyas.config import RunConfig, load
+from eyas.config import RunConfig, Shard, load
 from eyas.engine.inputs import Inputs
 from eyas.engine.outlook import outlook
 from eyas.engine.planning import holds, opened
@@ -60,6 +60,11 @@ EXIT_CODES = (
 @click.option("--insecure-http", is_flag=True, help="Let [target] base_url send the key unencrypted over a network.")
 @click.option("--confirm-removed", is_flag=True, help="Go on although the sources lost prompts of this run.")
 @click.option("--fallback", is_flag=True, help="Leave the target alone and ask [fallback] for what is still owed.")
+@click.option(
+    "--shard",
+    metavar="I/N",
+    help="Do part I of N: its share of prompts, cap, quotas and requests, in a directory of its own.",
+)
 def command(
     config_file: Path,
     yes: bool,
@@ -71,6 +76,7 @@ def command(
     insecure_http: bool,
     confirm_removed: bool,
     fallback: bool,
+    shard: str | None,
 ) -> int:
     """Answer the prompts of RUN.toml, up to its cap and quotas. The same command again resumes.
 
@@ -78,6 +84,8 @@ def command(
     """
     given, (config_file, planned) = config_file, opened(config_file)
     config = load(config_file, insecure_http=insecure_http)
+    if shard is not None:
+        config = part_of(config, shard, given)
     start.allow_open_files(config.limits.in_flight)
     scope = Scope(limit, datasets)
     scope.check(config)
@@ -98,6 +106,19 @@ def command(
     if ended.reason is StopReason.COMPLETE and not quiet and (code == 0 or not scope.whole):
         say_rest(ended.state, config)
     return code
+
+
+def part_of(config: RunConfig, shard: str, given: Path) -> RunConfig:
+    """The part of a run that `--shard` names.
+
+    Raises:
+        UsageError: it names none, or a plan of the whole run is given.
+    """
+    if given.suffix == ".json":
+        raise UsageError(f"--shard {shard}: a plan is of the whole run: name its RUN.toml in place of {given}")
+    found = config.part(Shard.read(shard))
+    say(f"shard {shard} of the run, in {found.dir}; `eyas export` takes the directories of all shards together")
+    return found
 
 
 def agree(config: RunConfig, *, yes: bool) -> None:

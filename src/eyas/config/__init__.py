@@ -13,20 +13,23 @@ from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from eyas.config.dataset import Dataset, System
 from eyas.config.sections import Budget, Limits, Providers, Run, Section, Turns
+from eyas.config.shard import Shard
 from eyas.config.target import LOOPBACK, OPENROUTER, Fallback, Service, Target
 from eyas.errors import StorageError, UsageError
+from eyas.ledger import nano_dollars, usd
 
 __all__ = [
     "LOOPBACK", "OPENROUTER", "Budget", "Dataset", "Fallback", "Limits", "Providers", "Run", "RunConfig", "Service",
-    "System", "Target", "Turns", "freeze", "frozen", "load", "parse",
+    "Shard", "System", "Target", "Turns", "freeze", "frozen", "load", "parse",
 ]  # fmt: skip
+SHARD = "# shard "
 FROZEN = "# frozen by eyas; relative paths start from "
 API_REREAD, LOCAL_REREAD = 600.0, 10.0
 _DURABLY = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_DSYNC", 0)
 
 
 class RunConfig(Section):
-    """A whole RUN.toml. `base` is the folder that relative paths start from."""
+    """A whole RUN.toml. `base` is the folder that relative paths start from; `shard` says which part of the run this is, None: all."""
 
     run: Run
     target: Target
@@ -36,6 +39,7 @@ class RunConfig(Section):
     limits: Limits = Limits()
     datasets: Annotated[tuple[Dataset, ...], Field(min_length=1)]
     base: Path = Path()
+    shard: Shard | None = None
 
     @model_validator(mode="after")
     def _whole(self) -> RunConfig:
@@ -67,6 +71,32 @@ class RunConfig(Section):
             raise UsageError("RUN.toml has no [fallback]: add one that names who is asked for what the target leaves")
         there = {name: getattr(self.fallback, name) for name in Service.model_fields}
         return self.model_copy(update={"target": self.target.model_copy(update=there), "fallback": None})
+
+    def part(self, shard: Shard) -> RunConfig:
+        """The part of the run that is this shard's: its share of cap, quotas and `in_flight`, in a run directory of its own.
+
+        Raises:
+            UsageError: one of them is too small for so many shards.
+        """
+        cap = None if self.budget.usd is None else shard.cut(nano_dollars(self.budget.usd))
+        quotas = {each.name: quota and shard.cut(quota) for each in self.datasets for quota in [self.quota(each.name)]}
+        flying = shard.cut(self.limits.in_flight)
+        if cap == 0 or flying == 0 or 0 in quotas.values():
+            raise UsageError(
+                f"--shard {shard}: the cap, in_flight or a quota leaves nothing for a shard: take fewer of them"
+            )
+        datasets = [each.model_copy(update={"output_tokens": quotas[each.name]}) for each in self.datasets]
+        shares = {"usd": cap and usd(cap), "output_tokens": None, "total_output_tokens": None}
+        folder = f"{self.run.dir}-shard-{shard.number}-of-{shard.of}"
+        return self.model_copy(
+            update={
+                "run": self.run.model_copy(update={"dir": folder}),
+                "budget": self.budget.model_copy(update=shares),
+                "limits": self.limits.model_copy(update={"in_flight": flying}),
+                "datasets": tuple(datasets),
+                "shard": shard,
+            }
+        )
 
     @property
     def reread_seconds(self) -> float:
@@ -138,7 +168,9 @@ def parse(text: str, path: Path, *, insecure_http: bool = False) -> RunConfig:
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{path}: not valid TOML: {error}") from error
     try:
-        return RunConfig.model_validate({**data, "base": path.parent}, context={"insecure_http": insecure_http})
+        return RunConfig.model_validate(
+            {**data, "base": path.parent, "shard": None}, context={"insecure_http": insecure_http}
+        )
     except ValidationError as error:
         entries = error.errors(include_url=False)
         # A dataset that is wrong also counts as missing: only what is wrong with it is said.
@@ -158,7 +190,8 @@ def freeze(config: RunConfig, text: str) -> None:
     try:
         # Durable before it takes the place of the old one: after a power loss it would else be empty.
         with os.fdopen(os.open(draft, _DURABLY, 0o600), "w", encoding="utf-8") as file:
-            file.write(f"{FROZEN}{json.dumps(str(base))}\n{text}")
+            shard = f"{SHARD}{config.shard}\n" if config.shard else ""
+            file.write(f"{FROZEN}{json.dumps(str(base))}\n{shard}{text}")
         draft.replace(path)
     except OSError as error:
         why = _reason(error)
@@ -180,7 +213,9 @@ def frozen(folder: Path) -> RunConfig:
     if not head.startswith(FROZEN):
         raise UsageError(f"{path} was changed by hand: its first line must name the folder that paths start from")
     # Whoever began the run agreed to its base_url.
-    return parse(text, Path(json.loads(head.removeprefix(FROZEN))) / "RUN.toml", insecure_http=True)
+    config = parse(text, Path(json.loads(head.removeprefix(FROZEN))) / "RUN.toml", insecure_http=True)
+    second = text.partition("\n")[0]
+    return config.part(Shard.read(second.removeprefix(SHARD))) if second.startswith(SHARD) else config
 
 
 def _reason(error: Exception) -> str:
@@ -205,6 +240,6 @@ def _hint(loc: tuple[Any, ...]) -> str:
             annotation: Any = field.annotation if field else None
             model = next((arg for arg in get_args(annotation) if isinstance(arg, type)), annotation)
     fields: dict[str, Any] = getattr(model, "model_fields", {})  # pyright: ignore[reportUnknownArgumentType]
-    known = [name for name in fields if name != "base"]
+    known = [name for name in fields if name not in ("base", "shard")]
     close = difflib.get_close_matches(str(loc[-1]), known, 1)
     return f": did you mean {close[0]}?" if close else f"; known here: {', '.join(known)}"

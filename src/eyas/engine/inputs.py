@@ -28,6 +28,7 @@ from eyas.prompts import (
     interleave,
     kept,
     load,
+    part,
     sources,
     write_lines,
     write_quarantine,
@@ -140,6 +141,7 @@ def read_inputs(config: RunConfig, tokenizer: Tokenizer) -> Inputs:
     folder = config.dir if config.dir.is_dir() else None
     modes = [(each, config.thinking(each.name)) for each in config.datasets]
     made_of = sources.made_of(modes, config.base, config.run.seed, tokenizer.made_of) if tokenizer.made_of else ""
+    made_of += f" {config.shard}" if made_of and config.shard else ""
     if folder is not None and made_of and (held := kept.load(folder, made_of)):
         sets, prompts = held
         found = Loaded(sets)
@@ -153,6 +155,8 @@ def read_inputs(config: RunConfig, tokenizer: Tokenizer) -> Inputs:
             raise
         write_quarantine(folder / QUARANTINE, error.rows)
         raise UsageError(f"{error.says} All of them are in {folder / QUARANTINE}") from error
+    if shard := config.shard:
+        found = Loaded({name: part(one, shard.number, shard.of) for name, one in found.sets.items()})
     sets = found.sets.values()
     prompts = interleave(sets, config.run.seed)
     caveats = tokenizer.loaded.caveats

@@ -5,7 +5,7 @@ from eyas.prompts.load import load
 from eyas.prompts.order import order_key
 from eyas.prompts.quarantine import Rejected, json_lines, write_lines, write_quarantine
 from eyas.prompts.read import BadRow, Row, rows
-from eyas.prompts.select import Counts, Loaded, LoadedSet, interleave
+from eyas.prompts.select import Counts, Loaded, LoadedSet, interleave, part
 from eyas.prompts.shape import BadShape, prompt_id, to_prompt
 from eyas.prompts.sift import Count
 
@@ -23,6 +23,7 @@ __all__ = [
     "json_lines",
     "load",
     "order_key",
+    "part",
     "prompt_id",
     "rows",
     "to_prompt",

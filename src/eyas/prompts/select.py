@@ -6,9 +6,9 @@ from array import array
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, compress
 from typing import TypeVar
 
 import numpy as np
@@ -38,6 +38,10 @@ class Picked(Lazy[Prompt]):
     def raw(self, index: int) -> bytes:
         """The same as JSON."""
         return self._source.raw(int(self._which[index]))
+
+    def part(self, mask: npt.NDArray[np.bool_]) -> Picked:
+        """Those of them that a mask says, in the same order."""
+        return Picked(self._source, self._which[mask])
 
     def __len__(self) -> int:
         return len(self._which)
@@ -92,6 +96,20 @@ class LoadedSet:
     contaminated: Sequence[Contaminated] = ()
     guess: str = ""
     turns: array[int] = field(default_factory=lambda: array("I"))
+
+
+def part(one: LoadedSet, number: int, of: int) -> LoadedSet:
+    """Part `number` (from 1) of `of` of a set, by the prompts' ids: each prompt is in one of them, whatever else the set holds."""
+    mask = one.ids.numbers % np.uint64(of) == np.uint64(number - 1)
+    prompts = one.prompts.part(mask) if isinstance(one.prompts, Picked) else list(compress(one.prompts, mask))
+    return replace(
+        one,
+        prompts=prompts,
+        ids=Ids(one.ids.numbers[mask]),
+        tokens=array("I", np.array(one.tokens, np.uintc)[mask].tobytes()),
+        turns=array("I", np.array(one.turns, np.uintc)[mask].tobytes()),
+        removed={**one.removed, "other shards": int(np.count_nonzero(~mask))},
+    )
 
 
 @dataclass(frozen=True, slots=True)
