@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 from pathlib import Path
 
@@ -125,3 +126,15 @@ def test_the_shards_of_a_run_make_one_export(kimi_folder: Path, tmp_path: Path) 
     assert json.loads(kit.eyas(tmp_path, "status", folders[0], "--json").stdout)["state"] == "complete"
     refused = kit.eyas(tmp_path, "run", "plan.json", "--shard", "1/2")
     assert refused.returncode == 2
+
+
+def test_without_ray_the_commands_say_what_to_install(kimi_folder: Path, tmp_path: Path) -> None:
+    """`--on` names what it knows, and without the extra what to install; nothing is asked."""
+    with kit.simulator(kimi_folder) as sim:
+        kit.write_run(tmp_path, sim, kimi_folder, 3)
+        wrong = kit.eyas(tmp_path, "run", "RUN.toml", "--yes", "--on", "slurm")
+        assert (wrong.returncode, "give ray" in wrong.stderr) == (2, True)
+        if importlib.util.find_spec("ray") is None:
+            without = kit.eyas(tmp_path, "run", "RUN.toml", "--yes", "--on", "ray")
+            assert (without.returncode, "pip install 'eyas[ray]'" in without.stderr) == (2, True)
+        assert not sim.books()

@@ -13,8 +13,16 @@ import msgspec
 from eyas.types import FailureKind, Finish, Label, Prices, StopReason, Verdict, Work
 
 
-class Event(msgspec.Struct, frozen=True, tag_field="e", omit_defaults=True):
-    """Something that happened, appended to the journal. `at` is wall time in seconds since 1970."""
+class _Origin(msgspec.Struct, frozen=True, kw_only=True):
+    worker: int = 0
+    seq: int = 0
+
+
+class Event(_Origin, frozen=True, tag_field="e", omit_defaults=True):
+    """Something that happened, appended to the journal. `at` is wall time in seconds since 1970.
+
+    Where it happened at a worker of the run, `worker` is its number and `seq` that of the event in its own journal.
+    """
 
     at: float
 
@@ -158,6 +166,55 @@ class Learned(Event, frozen=True, tag="learned"):
     habits: dict[str, dict[str, Any]]
 
 
+class WorkerJoined(Event, frozen=True, tag="joined"):
+    """A worker takes part from now on. Its number is never given again, so that none can be taken for another one."""
+
+    who: int
+    node: str = ""
+
+
+class Granted(Event, frozen=True, tag="granted"):
+    """A worker may spend so much more (nano-dollars), and asks these conversations to their ends (dataset -> `Work.rest`).
+
+    `number` counts the grants to it from 1: whoever hears of one twice takes it once.
+    """
+
+    to: int
+    number: int
+    nano: int
+    works: dict[str, tuple[str, ...]]
+
+
+class GivenBack(Event, frozen=True, tag="back"):
+    """A worker gave back money that it does not need and conversations that it has not begun. `number` as in `Granted`."""
+
+    by: int
+    number: int
+    nano: int
+    works: dict[str, tuple[str, ...]] = {}
+
+
+class WorkerLeft(Event, frozen=True, tag="left"):
+    """Nothing more comes of a worker: its journal was read to the end and nobody writes it; else it is `written_off`."""
+
+    who: int
+    written_off: bool = False
+
+
+class Capped(Event, frozen=True, tag="capped"):
+    """A worker, in its own journal: it may spend `cap` nano-dollars in all from now on (None: nothing is counted)."""
+
+    cap: int | None
+
+
+class Returned(Event, frozen=True, tag="returned"):
+    """A worker, in its own journal: so much it may spend less, and these conversations it leaves. What stands before it counts."""
+
+    number: int
+    nano: int
+    works: dict[str, tuple[str, ...]] = {}
+
+
 class Tuned(Event, frozen=True, tag="tuned"):
     """The user changed the running session (`eyas tune`), as sentences say; the next session begins from RUN.toml again."""
 
@@ -188,4 +245,10 @@ AnyEvent = (
     | Learned
     | Alarm
     | Tuned
+    | WorkerJoined
+    | Granted
+    | GivenBack
+    | WorkerLeft
+    | Capped
+    | Returned
 )

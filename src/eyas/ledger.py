@@ -39,7 +39,7 @@ def price_per_million(usd_per_token: str | float | Decimal) -> int:
     try:
         return nano_dollars(Decimal(str(usd_per_token)) * MILLION)
     except InvalidOperation as error:
-        raise UsageError(f"{usd_per_token!r} is not a price in US dollars a token") from error
+        raise UsageError(f"{usd_per_token!r} is not a price in US dollars a token: check [target] base_url") from error
 
 
 def usd(nano: int) -> float:
@@ -68,7 +68,7 @@ def reservation(prices: Prices, prompt_tokens: int, max_tokens: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Money:
-    """Where the dollars stand. `settled` includes `wasted`; `unknown` is held for outcomes not known yet.
+    """Where the dollars stand. `settled` includes `wasted`; `unknown` is held for outcomes not known yet; `leased` for workers.
 
     `cap` is None for a run that costs no dollars (a local engine).
     """
@@ -78,11 +78,12 @@ class Money:
     wasted: int = 0
     reserved: int = 0
     unknown: int = 0
+    leased: int = 0
 
     @property
     def committed(self) -> int:
-        """What can be spent already: settled + reserved + unknown."""
-        return self.settled + self.reserved + self.unknown
+        """What can be spent already: settled + reserved + unknown + leased."""
+        return self.settled + self.reserved + self.unknown + self.leased
 
     @property
     def free(self) -> int | None:
@@ -141,6 +142,32 @@ class Money:
         change = after - before
         return replace(self, settled=self.settled + change, wasted=self.wasted + (change if wasted else 0))
 
+    def lease(self, amount: int) -> Money:
+        """Set `amount` apart for a worker.
+
+        Raises:
+            CapReached: it does not fit below the cap.
+            LedgerError: a negative amount.
+        """
+        return replace(self.reserve(amount), reserved=self.reserved, leased=self.leased + amount)
+
+    def released(self, before: Lease, after: Lease) -> Money:
+        """The same books where a lease changed: what it still holds is set apart."""
+        self._holds(self.leased, before.left)
+        return replace(self, leased=self.leased - before.left + after.left)
+
+    def write_off(self, lease: Lease) -> Money:
+        """What is left of a lease is taken as spent for nothing: nobody can say any more that it was not."""
+        left = lease.left
+        books = self.released(lease, Lease())
+        return replace(books, settled=books.settled + left, wasted=books.wasted + left)
+
+    def found(self, lease: Lease, change: int) -> tuple[Money, Lease]:
+        """Money of a lease that was written off came to light: so much of it was spent, and is not booked twice."""
+        known = min(change, lease.lost)
+        books = replace(self, settled=self.settled - known, wasted=self.wasted - known)
+        return books, replace(lease, lost=lease.lost - known)
+
     def with_cap(self, cap: int | None) -> Money:
         """The same books under another cap."""
         return replace(self, cap=cap)
@@ -149,6 +176,39 @@ class Money:
     def _holds(have: int, amount: int) -> None:
         if not 0 <= amount <= have:
             raise LedgerError(f"{amount} nano-dollars are to be released, {have} are held")
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """What a worker may spend: `granted`, less what it gave back; `used` of it is settled, reserved or unknown.
+
+    `lost` is what was written off and has not come to light since.
+    """
+
+    granted: int = 0
+    used: int = 0
+    lost: int = 0
+
+    @property
+    def left(self) -> int:
+        """What it may still reserve. A bill above its reservation may have used more than was granted."""
+        return max(0, self.granted - self.used)
+
+    def grant(self, amount: int) -> Lease:
+        """So much more; raises LedgerError if it is negative."""
+        if amount < 0:
+            raise LedgerError(f"a grant of {amount} nano-dollars")
+        return replace(self, granted=self.granted + amount)
+
+    def give_back(self, amount: int) -> Lease:
+        """So much less; raises LedgerError if it is not left."""
+        if not 0 <= amount <= self.left:
+            raise LedgerError(f"{amount} nano-dollars are given back of a lease that has {self.left} left")
+        return replace(self, granted=self.granted - amount)
+
+    def use(self, change: int) -> Lease:
+        """What its requests hold and cost became so much more, or less."""
+        return replace(self, used=self.used + change)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import Enum
 
 import msgspec
 
-from eyas.events import Settled
-from eyas.ledger import Quota
+from eyas.events import AnyEvent, Intent, Settled
+from eyas.ledger import Lease, Quota
 from eyas.types import FailureKind, Prices, Verdict, Work
 
 ANSWERED = (Verdict.DONE, Verdict.PARTIAL)
@@ -100,6 +101,51 @@ class DatasetState:
         """Answers owed in all, one a turn, ended or not; no fewer than have ended, should `samples` be lowered."""
         turns = len(self.prompts) + sum(self.turns.values())
         return max(turns * self.samples + sum(self.gone.values()), sum(self.ended.values()))
+
+
+class Left(Enum):
+    """Whether a worker still takes part: it does; its journal was read to the end; what it held was written off."""
+
+    NOT = 0
+    READ = 1
+    WRITTEN_OFF = 2
+
+
+@dataclass(slots=True)
+class WorkerState:
+    """One worker of a run over many machines.
+
+    Attributes:
+        node: where it runs.
+        lease: what it may spend.
+        works: conversations that it has (`Work.begun`), until they are at their end.
+        attempts: our numbers of its attempts, in the order of its own, which begin with 1.
+        grants, backs: how many there were.
+        seq: the last event of its journal that was taken in; `at` is when that happened, or when it joined.
+    """
+
+    node: str = ""
+    lease: Lease = field(default_factory=Lease)
+    works: set[Work] = field(default_factory=set[Work])
+    attempts: list[int] = field(default_factory=list[int])
+    grants: int = 0
+    backs: int = 0
+    seq: int = 0
+    at: float = 0.0
+    left: Left = Left.NOT
+    answers: int = 0
+    output_tokens: int = 0
+    cost: int = 0
+
+    def heard(self, event: AnyEvent) -> None:
+        """Take in an event of its journal, so far as it is the worker's own."""
+        self.seq, self.at = event.seq, event.at
+        if isinstance(event, Intent):
+            self.attempts.append(event.attempt)
+        elif isinstance(event, Settled):
+            self.answers += event.verdict in ANSWERED
+            self.output_tokens += event.tokens
+            self.cost += event.cost or 0
 
 
 def better(new: Settled, old: Settled, *, usable: bool) -> bool:

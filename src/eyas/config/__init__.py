@@ -6,23 +6,25 @@ import difflib
 import json
 import os
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, get_args
 
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from eyas.config.dataset import Dataset, System
-from eyas.config.sections import Budget, Limits, Providers, Run, Section, Turns
+from eyas.config.sections import Budget, Cluster, Limits, Providers, Run, Section, Turns
 from eyas.config.shard import Shard
 from eyas.config.target import LOOPBACK, OPENROUTER, Fallback, Service, Target
 from eyas.errors import StorageError, UsageError
 from eyas.ledger import nano_dollars, usd
 
 __all__ = [
-    "LOOPBACK", "OPENROUTER", "Budget", "Dataset", "Fallback", "Limits", "Providers", "Run", "RunConfig", "Service",
-    "Shard", "System", "Target", "Turns", "freeze", "frozen", "load", "parse",
+    "LOOPBACK", "OPENROUTER", "Budget", "Cluster", "Dataset", "Fallback", "Limits", "Providers", "Run", "RunConfig", "Service",
+    "Shard", "System", "Target", "Turns", "checked", "freeze", "frozen", "load", "parse", "read", "tables",
 ]  # fmt: skip
 SHARD = "# shard "
+NODE = "{node}"
 FROZEN = "# frozen by eyas; relative paths start from "
 API_REREAD, LOCAL_REREAD = 600.0, 10.0
 _DURABLY = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_DSYNC", 0)
@@ -37,6 +39,7 @@ class RunConfig(Section):
     budget: Budget = Budget()
     providers: Providers = Providers()
     limits: Limits = Limits()
+    cluster: Cluster = Cluster()
     datasets: Annotated[tuple[Dataset, ...], Field(min_length=1)]
     base: Path = Path()
     shard: Shard | None = None
@@ -71,6 +74,12 @@ class RunConfig(Section):
             raise UsageError("RUN.toml has no [fallback]: add one that names who is asked for what the target leaves")
         there = {name: getattr(self.fallback, name) for name in Service.model_fields}
         return self.model_copy(update={"target": self.target.model_copy(update=there), "fallback": None})
+
+    def at_node(self, node: str) -> RunConfig:
+        """The same run as it is asked from one machine: {node} in base_url is that machine's address."""
+        urls = tuple(url.replace(NODE, node) for url in self.target.urls)
+        url = urls[0] if isinstance(self.target.base_url, str) else urls
+        return self.model_copy(update={"target": self.target.model_copy(update={"base_url": url})})
 
     def part(self, shard: Shard) -> RunConfig:
         """The part of the run that is this shard's: its share of cap, quotas and `in_flight`, in a run directory of its own.
@@ -153,30 +162,49 @@ def load(path: Path, *, insecure_http: bool = False) -> RunConfig:
     Raises:
         UsageError: it cannot be read, is no TOML, or a key is wrong; the message names the key and the remedy.
     """
+    return parse(read(path), path, insecure_http=insecure_http)
+
+
+def read(path: Path) -> str:
+    """The text of a RUN.toml.
+
+    Raises:
+        UsageError: it cannot be read.
+    """
     try:
-        text = path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         why = _reason(error)
         raise UsageError(f"{path} cannot be read ({why}): check the path, or write one with `eyas init`") from error
-    return parse(text, path, insecure_http=insecure_http)
 
 
 def parse(text: str, path: Path, *, insecure_http: bool = False) -> RunConfig:
     """Check the text of a RUN.toml; `path` is for messages and for relative paths in it."""
+    return checked(tables(text, path), path.parent, str(path), insecure_http=insecure_http)
+
+
+def tables(text: str, path: Path) -> dict[str, Any]:
+    """What the text of a RUN.toml says, unchecked.
+
+    Raises:
+        UsageError: it is no TOML.
+    """
     try:
-        data = tomllib.loads(text)
+        return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"{path}: not valid TOML: {error}") from error
+        raise UsageError(f"{path}: not valid TOML: {error}; correct it there") from error
+
+
+def checked(data: Mapping[str, Any], base: Path, name: str, *, insecure_http: bool = False) -> RunConfig:
+    """Check what a RUN.toml says; `base` is the folder that relative paths in it start from, `name` is for messages."""
     try:
-        return RunConfig.model_validate(
-            {**data, "base": path.parent, "shard": None}, context={"insecure_http": insecure_http}
-        )
+        return RunConfig.model_validate({**data, "base": base, "shard": None}, context={"insecure_http": insecure_http})
     except ValidationError as error:
         entries = error.errors(include_url=False)
         # A dataset that is wrong also counts as missing: only what is wrong with it is said.
         entries = [e for e in entries if e["type"] != "too_short" or len(entries) == 1]
         lines = "\n".join(f"  {_line(entry)}" for entry in entries)
-        raise UsageError(f"{path}: these keys are wrong:\n{lines}") from None
+        raise UsageError(f"{name}: these keys are wrong:\n{lines}") from None
 
 
 def freeze(config: RunConfig, text: str) -> None:

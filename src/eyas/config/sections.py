@@ -67,6 +67,14 @@ class Providers(Section):
     options: dict[str, Any] | None = None
 
 
+class Cluster(Section):
+    """[cluster]: a run over many machines (`eyas run --on ray`): workers, requests in flight at each, prompts handed at once."""
+
+    workers: int | None = Field(default=None, ge=1, le=1000)
+    in_flight_per_worker: int | None = Field(default=None, ge=1, le=MOST_IN_FLIGHT)
+    lease_prompts: int = Field(default=100, ge=1, le=100_000)
+
+
 class Limits(Section):
     """[limits]: how many requests may fly, in how many processes their answers are read, how long each part may take (seconds)."""
 

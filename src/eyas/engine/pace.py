@@ -8,6 +8,7 @@ share of the window a second. What each of these earns is measured by bench/pace
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 FLOOR = 1
@@ -72,6 +73,7 @@ class Window:
     `carried` counts requests that were accepted and still run, `fresh` those that were sent in the last second or two.
     `probing`: one request goes first, and nothing more until it is let in; `probed` is when it was sent. `heard`: something was
     accepted since the last cut. `cut_to` is the limit that the last cut left, `stepped` the time of the last step of growth.
+    `part` is the share of an endpoint that is this window's, where others ask it too: it feels its way up by so much of a step.
     """
 
     limit: float
@@ -92,6 +94,7 @@ class Window:
     step: float = LEAST_RISE
     stepped: float = NEVER
     clock: float = 0.0
+    part: float = 1.0
     misserved: int = 0
     aside: str = ""
     for_good: bool = False
@@ -175,18 +178,28 @@ class Window:
         return max(LEEWAY, LEEWAY_SHARE * self.limit)
 
     def _rise(self) -> float:
-        return max(LEAST_RISE, RISE * self.limit)
+        return max(LEAST_RISE * self.part, RISE * self.limit)
 
     def _look(self) -> None:
         # What has flown for long and was not refused is carried, whether or not its headers came.
         self.shown.saw(max(self.carried, self.in_flight - self.fresh))
 
 
+def _nobody(_tag: str, _retry_after: float | None) -> None:
+    """Nobody else asks."""
+
+
 @dataclass(slots=True)
 class Pace:
-    """All windows of a run: one an endpoint tag, and one for the account. `most` is the run's limit, see `resize`."""
+    """All windows of a run: one an endpoint tag, and one for the account. `most` is the run's limit, see `resize`.
+
+    `part` is the share of every endpoint that is this process's, where others of the run ask it too; `heard` gets what it is refused
+    (a tag, empty for the account, and Retry-After).
+    """
 
     most: int
+    part: float = 1.0
+    heard: Callable[[str, float | None], None] = _nobody
     account: Window = field(init=False)
     endpoints: dict[str, Window] = field(default_factory=dict[str, Window])
 
@@ -206,7 +219,19 @@ class Pace:
     def window(self, tag: str) -> Window:
         """The window of an endpoint."""
         found = self.endpoints.get(tag)
-        return found if found is not None else self.endpoints.setdefault(tag, Window(min(FIRST, self.most), self.most))
+        if found is None:
+            first = min(max(FLOOR, FIRST * self.part), self.most)
+            found = self.endpoints[tag] = Window(first, self.most, first, step=LEAST_RISE * self.part, part=self.part)
+        return found
+
+    def rejected(self, tag: str, now: float, retry_after: float | None) -> None:
+        """A request to that endpoint (empty: the account) was refused for want of room."""
+        self.refused_elsewhere(tag, now, retry_after)
+        self.heard(tag, retry_after)
+
+    def refused_elsewhere(self, tag: str, now: float, retry_after: float | None) -> None:
+        """The same, of another process of the run: what the endpoint carries is less for this one too."""
+        (self.window(tag) if tag else self.account).rejected(now, retry_after)
 
     def bound(self, tag: str, slots: int) -> None:
         """A server of the user's answers so many at once: a few more wait there, so that none of its slots is ever idle."""

@@ -49,6 +49,7 @@ class Pool:
     repeats: dict[Work, Repeat] = field(default_factory=dict[Work, Repeat])
     windows: dict[str, Window] = field(default_factory=dict[str, Window])
     later: list[Candidate] = field(default_factory=list[Candidate])
+    _places: int = 0
     _due: float = math.inf
     _mixed: bool = False
 
@@ -58,7 +59,28 @@ class Pool:
         pool = cls()
         for place, candidate in enumerate(candidates):
             pool.fresh.setdefault(candidate.work.dataset, deque()).append((place, candidate))
+            pool._places = place
         return pool
+
+    def add(self, candidate: Candidate) -> None:
+        """One more, behind all others of its dataset."""
+        self._places += 1
+        self.fresh.setdefault(candidate.work.dataset, deque()).append((self._places, candidate))
+
+    def give_up(self, wanted: Callable[[Candidate], bool]) -> list[Candidate]:
+        """Take out the works that wait, were not rejected before, and are wanted elsewhere."""
+        found: list[Candidate] = []
+        for name in self.fresh:
+            waiting = self._waiting(name)
+            found += [candidate for _, candidate in waiting if wanted(candidate)]
+            self.fresh[name] = deque(each for each in waiting if not wanted(each[1]))
+            self.windows.pop(name, None)
+        return found
+
+    def _waiting(self, name: str) -> list[tuple[int, Candidate]]:
+        """The works of a dataset's window and after it, with their places."""
+        window = self.windows.get(name) or Window()
+        return [*zip(window.places, (*window.first, *window.others), strict=True), *self.fresh[name]]
 
     @property
     def size(self) -> int:

@@ -23,6 +23,7 @@ from eyas.engine.tune import Tuner
 from eyas.errors import KeyOrCreditsError, StorageError
 from eyas.events import Headers
 from eyas.providers.choose import Verdict
+from eyas.report.live.pulse import Pulse
 from eyas.state import Attempt
 from eyas.types import Billed, Completion, Failure, FailureKind, Outcome, Record, StopReason
 
@@ -39,11 +40,18 @@ def _nothing(_: object) -> None:
     """Nobody listens."""
 
 
+def _no_more() -> bool:
+    """All that is to be asked is there."""
+    return False
+
+
 @dataclass(slots=True)
 class Engine:
     """One session of a run. `on_answer` hears of each durable answer, `on_tick` of the passing of time.
 
     `tick` is seconds between two ticks, TICK or more: what flies is counted anew then. `until`: when to start nothing more.
+    `more` says whether works and money may still come from elsewhere; `blocked` is why nothing more started just now.
+    `pulse`: what the session showed of itself last.
     """
 
     books: Books
@@ -53,8 +61,11 @@ class Engine:
     on_tick: Callable[[Engine], None] = _nothing
     tick: float = TICK
     until: float | None = None
+    more: Callable[[], bool] = _no_more
+    pulse: Pulse | None = None
     flights: dict[int, Flight] = field(default_factory=dict[int, Flight])
     tuner: Tuner = field(init=False)
+    blocked: Blocked = field(default_factory=Blocked)
     _lookups: Lookups | None = None
     _reread: Reread = field(init=False)
     _tasks: dict[int, asyncio.Task[None]] = field(default_factory=dict[int, "asyncio.Task[None]"])
@@ -108,12 +119,12 @@ class Engine:
     async def _loop(self, group: asyncio.TaskGroup) -> StopReason:
         while True:
             self._tick()
-            blocked = self._admit(group)
+            self.blocked = self._admit(group)
             if self._aborted and not self._cut:
                 self._cut = True
                 for task in self._tasks.values():
                     task.cancel()
-            reason = self._ended(blocked)
+            reason = self._ended(self.blocked)
             if reason is not None:
                 return reason
             self._wake.clear()
@@ -268,7 +279,7 @@ class Engine:
             return None
         if books.stopping is not None:
             return books.stopping
-        if self._looking:
+        if self._looking or self.more():
             return None
         if not books.pool.waiting(lambda name: not books.state.datasets[name].quota.met):
             return StopReason.COMPLETE

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -22,8 +22,10 @@ from eyas.engine.inputs import (
     write_reports,
 )
 from eyas.engine.labels import Labels
+from eyas.engine.leftover import Intake, take_back
 from eyas.engine.metered import Metered
 from eyas.engine.pace import Pace
+from eyas.engine.pulse import Beat
 from eyas.engine.quality import Quality, Standard
 from eyas.engine.recover import recovers, repeats
 from eyas.engine.remote import reader_of
@@ -43,6 +45,8 @@ from eyas.plan import Change, routes
 from eyas.providers.choose import allowed
 from eyas.records import Run
 from eyas.state import State
+from eyas.state.turns import begun
+from eyas.state.workers import away
 from eyas.transport import Transport
 from eyas.types import Endpoint, Record, StopReason, Verdict
 
@@ -94,17 +98,22 @@ async def run(parts: Parts, transport: Transport, options: Options, processes: i
         UsageError: no endpoint may answer, or prompts vanished from the sources.
         StorageError: the journal cannot be written or read.
     """
+    with session(parts, transport) as (books, known, journal):
+        opened = await open_session(parts, books, known, options)
+        async with reader_of(books, processes) as reader:
+            return await _fly(books, opened, options, reader, parts.offer, journal)
+
+
+@contextlib.contextmanager
+def session(parts: Parts, transport: Transport) -> Generator[tuple[Books, Run, Journal]]:
+    """The books of a session in the run directory of the config, the run as it is read, and its journal; kept whole at the end."""
     served = Served(routes(parts.config, *_asked(parts)))
     check_size(parts, served)
     with closing(Journal(parts.config.dir)) as journal, closing(Run(parts.config.dir)) as known:
         gc.freeze()  # what a large run has come to stays to the end: no look at all objects need take seconds for it
         keeper = Keeper(journal, known.state, known.index, known.kept)
-        books = books_of(parts, served, World(transport, keeper), known.state)
-        opened = await _open(parts, books, known, options)
-        async with reader_of(books, processes) as reader:
-            ended = await _fly(books, opened, options, reader, parts.offer)
+        yield books_of(parts, served, World(transport, keeper), known.state), known, journal
         keeper.finish()
-        return ended
 
 
 def _asked(parts: Parts) -> tuple[Sequence[Endpoint], Sequence[Endpoint]]:
@@ -155,14 +164,14 @@ def opened_by(config: RunConfig, family: str, waste_limit: int | None, at: float
     )
 
 
-class _Opened(NamedTuple):
+class Opened(NamedTuple):
     """Answers that have no label yet, and those among them that a killed session had in flight."""
 
     unlabelled: list[Record]
     recovered: int
 
 
-async def _open(parts: Parts, books: Books, known: Run, options: Options) -> _Opened:
+async def open_session(parts: Parts, books: Books, known: Run, options: Options) -> Opened:
     """Open the session in the journal: settle what a killed one left, note what changed in the sources."""
     config = parts.config
     check_same(config, books.setting.family.name, books.state)
@@ -179,17 +188,20 @@ async def _open(parts: Parts, books: Books, known: Run, options: Options) -> _Op
         write_reports(config.dir, parts.inputs, gone)
     books.emit(opening(books))
     unlabelled = known.records_without_label()
+    await take_back(Intake.of(books))
     recovered = settle_left_open(books, known)
     await _note_prompts(parts, books, difference)
     counts, turns = parts.inputs.counts, Turns(books, known)
-    owing = within(options.scope, books.state, still_owed(config, books.state, parts.inputs))
+    elsewhere = away(books.state)
+    mine = (each for each in still_owed(config, books.state, parts.inputs) if begun(each[0]) not in elsewhere)
+    owing = within(options.scope, books.state, mine if elsewhere else still_owed(config, books.state, parts.inputs))
     # A conversation that was begun is finished first.
     books.pool = Pool.of(sorted(turns.candidates(owing, counts), key=lambda candidate: candidate.work.turn == 0))
     books.follow = turns.next
     if recovers(config):
         books.pool.ask_again(repeats(books.state, books.world.clock()))
     _await_costs(books, turns, parts.inputs, options.scope)
-    return _Opened(unlabelled + recovered, len(recovered))
+    return Opened(unlabelled + recovered, len(recovered))
 
 
 def _await_costs(books: Books, turns: Turns, inputs: Inputs, scope: Scope) -> None:
@@ -256,7 +268,7 @@ def admission_of(books: Books) -> Admission:
     return policy(books.state, books.pool, books.quotas, routes, books.pace, config.max_tokens)
 
 
-async def _fly(books: Books, opened: _Opened, options: Options, reader: Reader, offer: Offer) -> Ended:
+async def _fly(books: Books, opened: Opened, options: Options, reader: Reader, offer: Offer, journal: Journal) -> Ended:
     setting, world = books.setting, books.world
     wish = setting.config.providers
     quality = Quality.of(books.state, Standard(wish.drop_above, wish.require_streamed))
@@ -267,8 +279,8 @@ async def _fly(books: Books, opened: _Opened, options: Options, reader: Reader, 
         labels.add(record)
     engine = Engine(books, admission_of(books), reader, labels.add, until=options.until)
     engine.take_list(offer.verdicts)
-    if options.on_tick is not None:
-        engine.on_tick = options.on_tick
+    beat = Beat(engine, setting.config.dir, journal, options.on_tick)
+    engine.on_tick = beat.tick
     if options.on_start is not None:
         options.on_start(engine)
     labelling = asyncio.create_task(labels.work())
@@ -276,6 +288,7 @@ async def _fly(books: Books, opened: _Opened, options: Options, reader: Reader, 
         reason = await engine.run()
     finally:
         labels.close()
+        beat.end()
         with contextlib.suppress(StorageError):
             await labelling
     await books.emit(SessionClosed(at=world.wall(), reason=reason))

@@ -66,7 +66,8 @@ class Books:
     """The run's state, and everything that an outcome touches. The one place that emits events while requests fly.
 
     `held` are works that ended as unknown: they are asked again when a look-up makes their outcomes known. `follow` hears
-    of each durable outcome, by its candidate and attempt, and puts the conversation's next turn into the pool.
+    of each durable outcome, by its candidate and attempt, and puts the conversation's next turn into the pool. `fold` applies
+    an event to the state, where somebody wants to see what it changes.
     """
 
     world: World
@@ -79,13 +80,14 @@ class Books:
     fetches: Fetches = field(default_factory=Fetches)
     meters: dict[str, Meter] = field(default_factory=dict[str, Meter])
     follow: Callable[[Candidate, int, Outcome], Awaitable[None]] = _alone
+    fold: Callable[[AnyEvent], None] | None = None
     last_error: str = ""
     stopping: StopReason | None = None
     stop_detail: str = ""
 
     def emit(self, event: AnyEvent, payload: Payload = None) -> Awaitable[None]:
         """Fold an event into the state and append it to the journal; awaiting means durable."""
-        self.state.apply(event)
+        (self.fold or self.state.apply)(event)
         return self.world.log.write(event, payload)
 
     def stop(self, reason: StopReason, detail: str) -> None:
@@ -231,11 +233,11 @@ class Books:
             self.last_error = f"{tag}: {decision.kind.value}: {decision.detail}"
         match decision.effect:
             case Effect.REJECTED:
-                self.pace.window(tag).rejected(now, decision.retry_after)
+                self.pace.rejected(tag, now, decision.retry_after)
             case Effect.UNREACHABLE if not self.setting.backend.bills:
-                self.pace.window(tag).rejected(now, decision.retry_after)  # one replica of several
+                self.pace.rejected(tag, now, decision.retry_after)  # one replica of several
             case Effect.BUDGET | Effect.UNREACHABLE:
-                self.pace.account.rejected(now, decision.retry_after)
+                self.pace.rejected("", now, decision.retry_after)
             case Effect.MISSERVED:
                 self._aside(tag, self.pace.misserved(tag))
             case Effect.ASIDE:

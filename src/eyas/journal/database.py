@@ -26,6 +26,22 @@ PRAGMAS = ("journal_mode=WAL", "synchronous=FULL", "wal_autocheckpoint=4000", "b
 DISK_HELP = "free some disk space or check the disk, then run the same command again: what was acknowledged is safe"
 
 
+class Packed(msgspec.Struct, frozen=True):
+    """A text as it lies in a journal: its size and CRC-32 unpacked, and itself packed by zstd."""
+
+    size: int
+    crc: int
+    data: bytes
+
+
+class Row(msgspec.Struct, frozen=True):
+    """An event as it lies in a journal: its number, itself as JSON, and its text if it has one."""
+
+    seq: int
+    event: bytes
+    text: Packed | None
+
+
 def connect(path: str, pragmas: tuple[str, ...]) -> sqlite3.Connection:
     """Open it, by a path or a file: URI; every statement is its own transaction unless BEGIN says otherwise."""
     db = sqlite3.connect(path, uri=path.startswith("file:"), isolation_level=None, check_same_thread=False)

@@ -13,7 +13,7 @@ import zstandard
 
 from eyas.errors import StorageError, UsageError
 from eyas.events import AnyEvent
-from eyas.journal.database import NAME, connect, refuse_newer, storage
+from eyas.journal.database import NAME, Packed, Row, connect, refuse_newer, storage
 from eyas.types import DraftText
 
 
@@ -49,6 +49,20 @@ class Store:
                 return
             for seq, data in self._db.execute("SELECT seq, data FROM events WHERE seq > ? ORDER BY seq", (after,)):
                 yield seq, self._decode_event(data)
+
+    def rows(self, after: int, most: int) -> Iterator[Row]:
+        """Events after that number as they lie in the journal, texts packed, until they have `most` bytes; one at least."""
+        query = (
+            "SELECT events.seq, events.data, size, crc, payloads.data FROM events LEFT JOIN payloads USING (seq) "
+            "WHERE events.seq > ? ORDER BY events.seq"
+        )
+        with storage(self.path):
+            for seq, event, size, crc, data in self._db.execute(query, (after,)):
+                text = None if data is None else Packed(size, crc, data)
+                yield Row(seq, event.encode(), text)
+                most -= len(event) + len(data or b"")
+                if most < 0:
+                    return
 
     def last(self) -> int:
         """The number of the last event, 0 if there is none."""

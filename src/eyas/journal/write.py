@@ -13,6 +13,7 @@ import sqlite3
 import threading
 import time
 import zlib
+from collections import deque
 from collections.abc import Awaitable, Iterable
 from dataclasses import dataclass
 from enum import Enum
@@ -24,7 +25,7 @@ import zstandard
 
 from eyas.errors import StorageError
 from eyas.events import AnyEvent, Settled
-from eyas.journal.database import DISK_HELP, NAME, PRAGMAS, SCHEMA, connect, refuse_newer, storage
+from eyas.journal.database import DISK_HELP, NAME, PRAGMAS, SCHEMA, Packed, connect, refuse_newer, storage
 from eyas.types import DraftText
 
 MOST_A_COMMIT = 2000
@@ -68,6 +69,8 @@ class Journal:
         self._failure: StorageError | None = None
         self._closing = threading.Event()
         self._began = self._lately = 0.0
+        self._undone: deque[float] = deque()
+        self._commit_seconds = 0.0
         with storage(self.path):
             os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
             self._db = connect(str(self.path), PRAGMAS)
@@ -101,6 +104,19 @@ class Journal:
         """Writes not yet taken up."""
         return self._queue.qsize()
 
+    @property
+    def lag(self) -> float:
+        """Seconds since the oldest write that is not on the disk yet; 0 where all are."""
+        try:
+            return time.monotonic() - self._undone[0]
+        except IndexError:
+            return 0.0
+
+    @property
+    def commit_seconds(self) -> float:
+        """How long the last commit took."""
+        return self._commit_seconds
+
     def close(self) -> None:
         """Write what waits and close; safe to call twice."""
         if self._thread.is_alive():
@@ -129,6 +145,7 @@ class Journal:
         item.future = self._loop.create_future()
         # Not every writer waits for its own write; a failure reaches the run through those that do.
         item.future.add_done_callback(_seen)
+        self._undone.append(time.monotonic())
         self._queue.put(item)
         return item.future
 
@@ -143,6 +160,9 @@ class Journal:
                     self._commit(batch, compressor)
                 except Exception as error:  # noqa: BLE001  # whatever it is: those who wait must hear of it
                     self._failure = StorageError(f"{self.path}: {error}; {DISK_HELP}")
+                self._commit_seconds = time.monotonic() - self._began
+            for _ in batch if self._failure is None else ():
+                self._undone.popleft()
             if self._loop is not None and batch:
                 with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
                     self._loop.call_soon_threadsafe(_resolve, batch, self._failure)
@@ -178,7 +198,9 @@ class Journal:
 
     def _insert(self, item: _Item, compressor: zstandard.ZstdCompressor) -> None:
         packed = None
-        if item.payload is not None:
+        if isinstance(item.payload, Packed):
+            packed = (item.payload.size, item.payload.crc, item.payload.data)
+        elif item.payload is not None:
             raw = item.payload if isinstance(item.payload, bytes) else msgspec.json.encode(item.payload)
             packed = (len(raw), zlib.crc32(raw), compressor.compress(raw))
         if item.event is None and packed is None:

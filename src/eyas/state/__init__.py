@@ -7,8 +7,12 @@ from collections.abc import Iterable
 from eyas.events import (
     Alarm,
     AnyEvent,
+    Capped,
     Corrected,
+    Event,
     Forgotten,
+    GivenBack,
+    Granted,
     Headers,
     Intent,
     Labelled,
@@ -16,15 +20,18 @@ from eyas.events import (
     PromptAdded,
     PromptRemoved,
     Retried,
+    Returned,
     SessionClosed,
     SessionOpened,
     Settled,
     Tuned,
     TurnAdded,
     TurnRefused,
+    WorkerJoined,
+    WorkerLeft,
 )
-from eyas.standing import ANSWERED, Attempt, DatasetState, ProviderState, WorkState
-from eyas.state import attempts, prompts
+from eyas.standing import ANSWERED, Attempt, DatasetState, Left, ProviderState, WorkerState, WorkState
+from eyas.state import attempts, prompts, workers
 from eyas.state.model import APPLY as _APPLY
 from eyas.state.model import State
 from eyas.state.touched import Touched
@@ -34,10 +41,12 @@ __all__ = [
     "ANSWERED",
     "Attempt",
     "DatasetState",
+    "Left",
     "ProviderState",
     "State",
     "Touched",
     "WorkState",
+    "WorkerState",
     "askable",
     "count_stranded",
     "fold",
@@ -72,6 +81,13 @@ _APPLY.update(
         Labelled: attempts.labelled,
         Learned: lambda state, event: state.habits.update(event.habits),
         Alarm: lambda state, event: state.alarms.append(event.detail),
+        Event: workers.take,
+        WorkerJoined: workers.joined,
+        Granted: workers.granted,
+        GivenBack: workers.given_back,
+        WorkerLeft: workers.left,
+        Capped: prompts.capped,
+        Returned: prompts.returned,
         Tuned: lambda _state, _event: None,
     }
 )

@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from eyas.errors import LedgerError
-from eyas.events import AnyEvent
+from eyas.events import AnyEvent, Event
 from eyas.ledger import Money
-from eyas.standing import Attempt, DatasetState, ProviderState, WorkState, stand
+from eyas.standing import Attempt, DatasetState, ProviderState, WorkerState, WorkState, stand
 from eyas.state.packed import Attempts
 from eyas.state.touched import Touched
 from eyas.types import Label, StopReason, Work
 
-APPLY: dict[type[AnyEvent], Callable[[State, Any], None]] = {}
-"""What each kind of event does; the package fills it."""
+APPLY: dict[type[Event], Callable[[State, Any], None]] = {}
+"""What each kind of event does, and `Event` what any does that happened at a worker; the package fills it."""
 
 
 @dataclass(slots=True)
@@ -44,6 +44,7 @@ class State:
     opened: float = 0.0
     alarms: list[str] = field(default_factory=list[str])
     last_attempt: int = 0
+    workers: dict[int, WorkerState] = field(default_factory=dict[int, WorkerState])
     touched: Touched | None = field(default=None, compare=False, repr=False)
 
     def apply(self, event: AnyEvent) -> None:
@@ -52,7 +53,7 @@ class State:
         Raises:
             LedgerError: the event contradicts what came before it.
         """
-        APPLY[type(event)](self, event)
+        APPLY[Event if event.worker else type(event)](self, event)
 
     def attempt(self, number: int) -> Attempt:
         """The attempt of that id, to be looked at or changed; raises LedgerError if there is none."""

@@ -39,7 +39,7 @@ def pack(attempt: Attempt) -> bytes:
 
 def _unpack(raw: bytes) -> Attempt:
     values: list[Any] = [*msgspec.structs.astuple(_decode(raw))]
-    values[_AT] = Settled(*msgspec.structs.astuple(values[_AT]))
+    values[_AT] = Settled(**dict(zip(_END.__struct_fields__, msgspec.structs.astuple(values[_AT]), strict=True)))
     return Attempt(*values)
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from eyas.errors import LedgerError
 from eyas.events import (
+    Capped,
     Forgotten,
     PromptAdded,
     PromptRemoved,
     Retried,
+    Returned,
     SessionClosed,
     SessionOpened,
     TurnAdded,
@@ -32,6 +34,17 @@ def opened(state: State, event: SessionOpened) -> None:
         dataset.quota = dataset.quota.with_limit(limit)
         dataset.samples = event.samples.get(name, 1)
         dataset.thinking = event.thinking.get(name, dataset.thinking)
+
+
+def capped(state: State, event: Capped) -> None:
+    """The cap is another one from now on."""
+    state.money = state.money.with_cap(event.cap)
+
+
+def returned(state: State, event: Returned) -> None:
+    """The cap is so much lower; conversations that were not begun are none of this journal's any more."""
+    if state.money.cap is not None:
+        state.money = state.money.with_cap(state.money.cap - event.nano)
 
 
 def closed(state: State, event: SessionClosed) -> None:

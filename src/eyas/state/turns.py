@@ -25,6 +25,20 @@ def after(work: Work) -> Work:
     return msgspec.structs.replace(work, turn=work.turn + 1)
 
 
+def begun(work: Work) -> Work:
+    """The turn that its conversation begins with, which stands for the conversation."""
+    return msgspec.structs.replace(work, turn=0) if work.turn else work
+
+
+def over(state: State, work: Work) -> bool:
+    """Whether nothing more of its conversation comes after a work as it stands now."""
+    known = state.works.get(work)
+    if known is None or known.owed:
+        return False
+    last = work.turn >= state.datasets[work.dataset].turns.get(work.prompt_id, 0)
+    return last or broken_off(state, work)
+
+
 def followed(state: State, work: Work) -> bool:
     """Whether the user's next turn can come after it: it is done, and its answer is whole (not cut at max_tokens)."""
     known = state.works.get(work)
