@@ -16,7 +16,8 @@ from click.testing import CliRunner
 from msgspec.structs import replace
 from pydantic import SecretStr
 
-from eyas.cli.doctor import command, exit_code, following
+from eyas.cli.declared.check import doctor as command
+from eyas.cli.doctor import exit_code, following
 from eyas.config import parse
 from eyas.engine import checkup, findings
 from eyas.engine.doctor import Doctor, Subject

@@ -11,6 +11,7 @@ import pytest
 
 from eyas.cli import main
 from eyas.engine import again, forget
+from eyas.engine.where import parse
 from eyas.export import Options, export
 from eyas.families import Loaded
 from eyas.lock import lock
@@ -109,7 +110,7 @@ def test_what_was_imported_says_nothing_of_what_asking_costs(make: Make, kimi: L
     """`eyas retry` estimates by answers that were bought, not by those that cost nothing."""
     one = make()
     one.bring(one.write("a.jsonl", [forms(kimi, asked(question(0)), sampled(kimi))["vllm flat"]]))
-    found = again.read(one.dir, again.parse("verdict=done"))
+    found = again.read(one.dir, parse("verdict=done"))
     assert (len(found.works), found.paid, found.estimate) == (1, 0, None)
 
 

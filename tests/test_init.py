@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eyas.cli.init import command
+from eyas.cli.declared.begin import init as command
 from eyas.config import Budget, Dataset, Limits, Providers, Run, Target, load, parse
 from eyas.errors import StorageError, UsageError
 from eyas.exporters.card import text as card

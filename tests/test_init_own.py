@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eyas.cli.init import command
+from eyas.cli.declared.begin import init as command
 from eyas.config import load, parse
 from eyas.config.target import API, Backend
 from eyas.errors import UsageError

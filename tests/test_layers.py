@@ -21,9 +21,10 @@ ROWS = (
     ("records", "lock"),
     ("prompts", "providers", "backends", "tokens", "exporters", "sim"),
     ("plan", "export", "report", "answers"),
-    ("engine",),
+    ("engine", "survey"),
     ("rehearse",),
     ("cluster",),
+    ("api",),
     ("cli",),
     ("__main__", "__init__"),
 )
@@ -120,6 +121,9 @@ def test_single_things_are_done_in_single_places(name: str) -> None:
         assert not used(name, "asyncio") & CONCURRENCY
         assert "time.sleep" not in imported(name)
         assert "sleep" not in used(name, "time")
+    if room(name) == "cli" and name != "cli.refresh":  # a view's refresh waits, beside the way, in one place
+        assert "threading" not in imported(name)
+        assert "rich.live" not in imported(name) or name == "cli.screen", "one view a process, drawn in one place"
     roots = {each.split(".")[0] for each in imported(name)}
     if name not in ("channel", "connection", "transport", "sim.wire"):
         assert not roots & {"aiohttp", "httptools", "requests", "urllib3", "httpcore", "socket"}

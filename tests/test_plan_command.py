@@ -10,7 +10,8 @@ import pytest
 from msgspec.structs import replace
 from pydantic import SecretStr
 
-from eyas.cli.plan import DEFAULT, check_out, numbers
+from eyas.cli.declared.begin import QUOTAS
+from eyas.cli.plan import check_out, numbers
 from eyas.config import RunConfig
 from eyas.engine.inputs import Inputs
 from eyas.engine.planning import Sources, ask, draft
@@ -106,7 +107,7 @@ def test_a_run_that_has_begun_is_planned_by_its_answers(kimi: Loaded) -> None:
 def test_quotas_are_written_as_people_say_them(text: str, quotas: tuple[int, ...]) -> None:
     """With k, M or G, separated by commas."""
     assert numbers(text) == quotas
-    assert numbers(DEFAULT) == (5 * MILLION, 7 * MILLION, 8 * MILLION, 10 * MILLION)
+    assert numbers(QUOTAS) == (5 * MILLION, 7 * MILLION, 8 * MILLION, 10 * MILLION)
     for wrong in ("", "5MB", "-1", "0", "5M,,7M"):
         with pytest.raises(UsageError, match="5M,7M"):
             numbers(wrong)

@@ -123,7 +123,7 @@ def test_the_row_equation_always_holds(tmp_path_factory, kinds, bad):
 def test_two_sets_of_one_name_are_an_error(tmp_path):
     """A name stands for one set: ids and quotas hang on it."""
     kit.lines(tmp_path / "a", [{"prompt": "x"}])
-    with pytest.raises(UsageError, match="Two sets are named A"):
+    with pytest.raises(UsageError, match="two sets are named A"):
         load([Dataset(name="A", source="a"), Dataset(name="A", source="a")], tmp_path, 0, kit.by_words)
 
 

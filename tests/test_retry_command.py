@@ -10,7 +10,8 @@ import pytest
 from msgspec.structs import replace
 
 from eyas.cli.retry import words
-from eyas.engine.again import Found, find, parse
+from eyas.engine.again import Found, find
+from eyas.engine.where import parse
 from eyas.errors import UsageError
 from eyas.events import AnyEvent, Corrected, Forgotten, Headers, Labelled, PromptRemoved, Retried, SessionOpened
 from eyas.lock import lock

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from eyas.engine import again
+from eyas.engine.where import parse
 from eyas.errors import UsageError
 from eyas.events import Retried
 from eyas.families import Loaded
@@ -146,7 +147,7 @@ def test_a_turn_that_cannot_be_rendered_is_refused_before_it_costs(kimi: Loaded)
     assert figures(stage) == {"prompts": 10, "done": 7, "refused": 2, "skipped": 1}
     barred = [work for work, known in stage.state.works.items() if known.verdict is Verdict.REFUSED]
     assert {stage.state.works[work].detail for work in barred} == {"the template cannot say this: shorten it"}
-    found = again.find(stage.state, again.parse("verdict=refused and kind=refused"))
+    found = again.find(stage.state, parse("verdict=refused and kind=refused"))
     assert found.works == tuple(sorted(barred))
     assert exit_code(stage.state) == 4
     assert len(turnkit.opened(stage.log, stage.state).question(barred[0]).messages) == 5

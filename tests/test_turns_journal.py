@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from eyas.cli.show import text
+from eyas.cli.shown import text
 from eyas.engine.forget import find, forget
 from eyas.errors import StorageError, UsageError
 from eyas.events import AnyEvent, PromptAdded, SessionOpened, Settled, TurnAdded, TurnRefused

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from eyas.cli.show import text
+from eyas.cli.shown import text
 from eyas.engine import findings
 from eyas.ledger import nano_dollars
 from eyas.report.progress import Line, table

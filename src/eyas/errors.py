@@ -63,5 +63,9 @@ class StorageError(EyasError):
     """The journal could not be written or read; the run stops rather than pay for what it cannot keep."""
 
 
+class WorkerLost(EyasError):
+    """A worker of a run over many machines cannot be spoken to any more."""
+
+
 class LockedError(EyasError):
     """Another process holds the run directory."""

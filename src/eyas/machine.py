@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Generator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -16,16 +17,27 @@ LOOKS = (20_000, 20, 10)
 
 def run_loop(work: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine to its end; what `freeze_heap` did in it is undone then."""
-    thresholds = gc.get_threshold()
+    with heap_restored():
+        return _run_loop(work)
+
+
+def _run_loop(work: Coroutine[Any, Any, T]) -> T:
     try:
         import uvloop  # noqa: PLC0415  # not there on Windows
     except ImportError:
         factory = None
     else:
         factory = uvloop.new_event_loop
+    with asyncio.Runner(loop_factory=factory) as runner:
+        return runner.run(work)
+
+
+@contextmanager
+def heap_restored() -> Generator[None]:
+    """Undo at the end what `freeze_heap` does within."""
+    thresholds = gc.get_threshold()
     try:
-        with asyncio.Runner(loop_factory=factory) as runner:
-            return runner.run(work)
+        yield
     finally:
         gc.unfreeze()
         gc.set_threshold(*thresholds)

@@ -9,6 +9,7 @@ from typing import Protocol
 import msgspec
 
 from eyas.errors import EyasError, UsageError
+from eyas.events import AnyEvent
 from eyas.journal import Index, Store
 from eyas.journal.checkpoint import load, unwatched
 from eyas.state import Attempt, State, wanted
@@ -106,12 +107,13 @@ class Run:
             self.store.close()
             raise
 
-    def refresh(self) -> None:
-        """Take in what was written since."""
+    def refresh(self, fold: Callable[[AnyEvent], None] | None = None) -> None:
+        """Take in what was written since; `fold` applies an event to the state, where somebody wants to see what it changes."""
+        fold = fold or self.state.apply
         with unwatched():
             for seq, event in self.store.events(self._last):
                 self._last = seq
-                self.state.apply(event)
+                fold(event)
                 self.index.note(seq, event)
 
     def prompt(self, dataset: str, prompt_id: str) -> Prompt:
@@ -213,17 +215,32 @@ class Run:
     def find(self, key: str) -> Work:
         """The work that a key or the start of one names: DATASET/PROMPTID16[/tTURN[/sSAMPLE]].
 
+        A start that ends within a name will do where nothing is named so, and nothing else begins so.
+
         Raises:
             UsageError: none, or more than one.
         """
         asked = {work for work in self.state.works if work.key == key or work.key.startswith(f"{key}/")}
-        found = sorted(asked or self._wanted(key))
-        if len(found) != 1:
-            what = "no work" if not found else f"{len(found)} works, {found[0].key} and {found[1].key} among them,"
+        found = sorted(asked or self._wanted(key) or self._beginning(key))
+        if not found:
             raise UsageError(
-                f"{key!r} names {what} in this run: give an id as it stands in the rows, DATASET/PROMPTID16/t0/s0"
+                f"{key!r} names no work in this run: give an id as it stands in the rows, DATASET/PROMPTID16/t0/s0, or the "
+                f"start of one; `eyas show {self.folder}` lists some"
+            )
+        if len(found) > 1:
+            named = ", ".join(work.key for work in found[:3]) + (", …" if len(found) > 3 else "")
+            raise UsageError(
+                f"{key!r} names {len(found)} works in this run, {named}: give one of them, or more of its id"
             )
         return found[0]
+
+    def _beginning(self, start: str) -> set[Work]:
+        """Works whose keys begin so; of prompts that are not begun the first one."""
+        begun = {work for work in self.state.works if work.key.startswith(start)}
+        names = ((name, each) for name, known in self.state.datasets.items() for each in known.prompts)
+        firsts = {Work(name, each) for name, each in names if f"{name}/{each}".startswith(start)}
+        primaries = {work.primary for work in begun}
+        return begun | {work for work in firsts if work.primary not in primaries}
 
     def _wanted(self, key: str) -> set[Work]:
         """The work of that key that the run wants and has not begun; of a prompt's key its first one."""

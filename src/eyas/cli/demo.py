@@ -11,15 +11,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import click
 from pydantic import SecretStr
 
 from eyas import config as configs
 from eyas import vocab
+from eyas.api.exporting import loader
+from eyas.api.reporting import report
 from eyas.cli import start
-from eyas.cli.export import loader
-from eyas.cli.run import finish, plain_progress, say_inputs, watch_signals
+from eyas.cli.progress import progress
+from eyas.cli.run import both, finish, say_inputs, watch_signals
 from eyas.cli.say import columns_of
+from eyas.engine.scope import Scope
 from eyas.engine.session import Options
 from eyas.engine.sessions import run_config
 from eyas.errors import EyasError, UsageError
@@ -57,24 +59,20 @@ source = {source}
 """
 
 
-@click.command("demo")
-@click.option("--out", type=click.Path(path_type=Path), default=Path("demo-run"), show_default=True)
-@click.option("--seed", type=int, default=0, show_default=True)
-def command(out: Path, seed: int) -> int:
-    """Answer six prompt sets (B3 to B8) against the built-in simulator on a rough evening, and export them to DIR/rows.
-
-    No key and no network is needed. The prompts are benchmark questions, for the demo only: never train on them. Run it
-    again with the same --out: it asks for nothing more.
-    """
+def command(out: Path, seed: int, limit: int | None) -> int:
+    """Answer six prompt sets (B3 to B8) against the built-in simulator on a rough evening, and export them to DIR/rows."""
+    scope = Scope(limit)
     out.mkdir(parents=True, exist_ok=True)
     tokenizer = vocab.kimi_folder()
     with simulator(seed, tokenizer) as base_url:
         text = run_toml(out, base_url, tokenizer)
         (out / "RUN.toml").write_text(text, encoding="utf-8")
         config = configs.load(out / "RUN.toml")
+        scope.check(config)
         start.allow_open_files(config.limits.in_flight)
-        options = Options(False, say_inputs, watch_signals, plain_progress())
-        ended = start.run_loop(run_config(config, text, SecretStr("sk-demo"), options))
+        with progress() as view:
+            options = Options(False, say_inputs, both(watch_signals, view.begin), view.tick, scope)
+            ended = start.run_loop(run_config(config, text, SecretStr("sk-demo"), options))
         books = start.run_loop(_books(base_url))
     code = finish(ended, as_json=False, quiet=True)
     if code == 130:
@@ -84,11 +82,13 @@ def command(out: Path, seed: int) -> int:
         manifest = export([config.dir], loader(config), ExportOptions(out / "rows"))
         print(table(ended.state, manifest, columns_of(sys.stdout)))
         lost = answers_lost(run.state, books)
+        report([config.dir], out / "report.html", workers=None)
     finally:
         run.close()
     said = (
         f"\n{len(books)} requests were answered by the simulator in this call; answers lost by its books: {len(lost)}\n"
-        f"rows for SpecForge and speculators: {out / 'rows'}  (`eyas show {config.dir} ID` shows one work)"
+        f"rows for SpecForge and speculators: {out / 'rows'}  (`eyas show {config.dir} ID` shows one work)\n"
+        f"a page on the run, with answers to read: {out / 'report.html'}"
     )
     print(fit(said, columns_of(sys.stdout)))
     return 1 if lost else exit_code(ended.state)

@@ -8,12 +8,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import click
 from pydantic import SecretStr
 
 from eyas.cli import start
 from eyas.cli.keys import keys_of
 from eyas.cli.say import columns_of, say
+from eyas.cli.style import style_of
 from eyas.config import load
 from eyas.engine.doctor import Doctor, Subject
 from eyas.engine.findings import Finding, Standing, Trouble
@@ -28,24 +28,17 @@ _NAME_AT, _SAYS_AT = 6, 21
 _MOST = 2_000
 
 
-@click.command("doctor", epilog="Exit codes: 0 nothing failed, 2 something did, 6 the key or its credits, 7 storage.")
-@click.argument("config_file", metavar="[RUN.toml]", required=False, type=click.Path(path_type=Path))
-@click.option("--key-file", type=click.Path(path_type=Path), help="Read the API key from this file.")
-@click.option("--insecure-http", is_flag=True, help="Let [target] base_url send the key unencrypted over a network.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, a stable interface.")
 def command(config_file: Path | None, key_file: Path | None, insecure_http: bool, as_json: bool) -> int:
-    """Check the machine, the account and, with RUN.toml, a run, before it costs anything. Spends nothing.
-
-    Servers of your own are asked one short question each, as a run does before its first request.
-    """
+    """Check the machine, the account and, with RUN.toml, a run, before it costs anything. Spends nothing."""
     found = start.run_loop(_examine(_subject(config_file, key_file, insecure_http=insecure_http)))
     code = exit_code(found)
     if as_json:
         print(json.dumps(figures(found, code), indent=2))
         return code
-    width = columns_of(sys.stdout)
+    width, style = columns_of(sys.stdout), style_of(sys.stdout)
     for each in found:
-        print(line(each, width), flush=True)
+        standing = each.standing.value
+        print(style.standing(standing) + line(each, width).removeprefix(standing), flush=True)
     say(f"eyas: {following(found, config_file)}")
     return code
 

@@ -3,70 +3,20 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-import click
-
-from eyas import config as configs
-from eyas import exporters
+from eyas.api.exporting import export
 from eyas.cli.say import columns_of, say
-from eyas.config import RunConfig
-from eyas.engine.forget import note_export
-from eyas.engine.inputs import load_tokenizer
-from eyas.errors import UsageError
-from eyas.export import Manifest, Options, export
+from eyas.export import Manifest
 from eyas.exporters.yields import Loss, Yield
-from eyas.families import Loaded
 from eyas.report.progress import columns
 
 MOST_NAMED = 3
 """Files that are named when they have been written."""
 
 
-class Sizes(click.ParamType[tuple[int, ...]]):
-    """Numbers of entries, with commas between them."""
-
-    name = "N[,N…]"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
-        """`8000,16000` as numbers."""
-        if isinstance(value, tuple):
-            return value  # pyright: ignore[reportUnknownVariableType]  # click converts a default twice
-        parts = str(value).split(",")
-        if not all(part.isdecimal() and int(part) > 0 for part in parts):
-            self.fail(f"{value} is no list of sizes: give for example 16384,32768", param, ctx)
-        return tuple(sorted({int(part) for part in parts}))
-
-
-@click.command("export")
-@click.argument("rundirs", type=click.Path(path_type=Path), nargs=-1, required=True, metavar="RUNDIR...")
-@click.option("--format", "name", type=click.Choice(sorted(exporters.FORMATS)), default="rows", show_default=True)
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder for the shards and manifest.json.")
-@click.option("--labels", type=click.Choice(["strict", "loose"]), default="strict", show_default=True)
-@click.option("--max-length", type=click.IntRange(min=2), help="Cut rows to so many ids from the right.")
-@click.option("--min-loss-tokens", type=click.IntRange(min=1), default=1, show_default=True)
-@click.option(
-    "--on-length", type=click.Choice(["keep", "drop"]), help="Answers that ended at max_tokens; as in RUN.toml."
-)
-@click.option(
-    "--eval-share",
-    type=click.FloatRange(0, 1, max_open=True),
-    default=0.0,
-    help="Share of the prompts kept apart in eval- shards.",
-)
-@click.option("--draft-vocab", type=Sizes(), default=(), help="Also write draft vocabularies of these sizes.")
-@click.option("--rows-per-shard", type=click.IntRange(min=1), default=100_000, show_default=True, help="About so many.")
-@click.option("--workers", type=click.IntRange(min=1), help="Processes; as many as there are processors.")
-@click.option(
-    "--compress",
-    type=click.Choice(["none", "gz", "zst"]),
-    default="none",
-    show_default=True,
-    help="To store or send; unpack before training, the trainers read plain rows.",
-)
 def command(
     rundirs: tuple[Path, ...],
     name: str,
@@ -80,57 +30,31 @@ def command(
     rows_per_shard: int,
     workers: int | None,
     compress: Literal["none", "gz", "zst"],
+    on: str | None,
 ) -> None:
-    """Write the answers of one or several run directories as training rows.
-
-    --labels strict exports rows whose ids agree with all that the API counted; loose adds those that are off by a word or
-    were not counted. A run may still be going on: what has ended is exported, and a later call writes the set anew.
-    """
-    found = [configs.frozen(rundir) for rundir in rundirs]
-    options = Options(
-        out=out,
+    """Write the answers of one or several run directories as training rows."""
+    manifest = export(
+        rundirs,
+        out,
         format=name,
         labels=labels,
         max_length=max_length,
         min_loss_tokens=min_loss_tokens,
-        compress=compress,
-        rows_per_shard=rows_per_shard,
-        on_length=on_length or _on_length(found),
+        on_length=on_length,
         eval_share=eval_share,
         draft_vocab=draft_vocab,
+        rows_per_shard=rows_per_shard,
+        compress=compress,
         workers=workers,
+        on=on,
     )
-    manifest = export(rundirs, loader(found[0]), options)
     say(summary(manifest, columns_of(sys.stderr)))
     say(f"written to {out}: {_files(manifest)}, README.md (a card), manifest.json")
-    for rundir in rundirs:
-        note_export(rundir, out)
 
 
 def _files(manifest: Manifest) -> str:
     names = [shard.name for shard in (*manifest.shards, *manifest.eval_shards)]
     return ", ".join(names) if 0 < len(names) <= MOST_NAMED else f"{len(names)} shards"
-
-
-def loader(config: RunConfig) -> Callable[[], Loaded]:
-    """What loads the family of a run in any process."""
-    return partial(_load, config)
-
-
-def _load(config: RunConfig) -> Loaded:
-    return load_tokenizer(config).loaded
-
-
-def _on_length(found: Iterable[RunConfig]) -> Literal["keep", "drop"]:
-    """What the runs say of answers that ended at max_tokens.
-
-    Raises:
-        UsageError: they say different things.
-    """
-    said: set[Literal["keep", "drop"]] = {"drop" if c.budget.on_length == "drop" else "keep" for c in found}
-    if len(said) > 1:
-        raise UsageError("the runs differ in [budget] on_length: say --on-length keep or --on-length drop")
-    return said.pop()
 
 
 def summary(manifest: Manifest, width: int = 0) -> str:

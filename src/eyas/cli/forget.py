@@ -10,6 +10,7 @@ import click
 
 from eyas import config as configs
 from eyas.cli import start
+from eyas.cli.say import say
 from eyas.engine import forget
 from eyas.errors import UsageError
 from eyas.ledger import usd
@@ -17,21 +18,14 @@ from eyas.lock import lock
 from eyas.report.progress import plain
 
 
-@click.command("forget")
-@click.argument("rundir", type=click.Path(path_type=Path))
-@click.argument("ids", metavar="ID...", nargs=-1, required=True)
-@click.option("--yes", is_flag=True, help="Do not ask.")
 def command(rundir: Path, ids: tuple[str, ...], yes: bool) -> None:
-    """Remove prompts of RUNDIR and all answers to them for good. They are not asked again; what they cost stays booked.
-
-    ID is DATASET/PROMPTID16, or the id of any answer to it: all turns and samples of a prompt go.
-    """
+    """Remove prompts of RUNDIR and all answers to them for good. They are not asked again; what they cost stays booked."""
     configs.frozen(rundir)  # says so where there is no run
     with lock(rundir):
         doomed = forget.find(rundir, ids)
         agree(doomed, yes=yes)
         erased = start.run_loop(forget.forget(rundir, doomed, time.time))
-    print(words(doomed, erased), file=sys.stderr)
+    say(words(doomed, erased))
 
 
 def agree(doomed: forget.Doomed, *, yes: bool) -> None:

@@ -6,8 +6,6 @@ import time
 from contextlib import nullcontext
 from pathlib import Path
 
-import click
-
 from eyas import config as configs
 from eyas.answers import Form
 from eyas.cli import start
@@ -22,22 +20,9 @@ from eyas.lock import lock
 from eyas.report.progress import columns
 from eyas.types import STRICT, Label
 
-FORMATS = "How the rows are read: sglang, vllm, rows (input_ids with loss_mask), text (conversations); left out: each row as its keys say."
 
-
-@click.command("import")
-@click.argument("run", metavar="RUNDIR|RUN.toml", type=click.Path(path_type=Path))
-@click.argument("source", metavar="FILE")
-@click.option("--dataset", required=True, metavar="NAME", help="The dataset of the run whose prompts were answered.")
-@click.option("--format", "form", type=click.Choice([form.value for form in Form]), help=FORMATS)
-@click.option("--provider", default="imported", metavar="TEXT", help="Who made the answers, as exports name it.")
-@click.option("--dry-run", is_flag=True, help="Change nothing; print the same table.")
 def command(run: Path, source: str, dataset: str, form: str | None, provider: str, dry_run: bool) -> None:
-    """Take answers made elsewhere into a run. They count like answers that were bought, and cost nothing.
-
-    FILE is a file, a folder or a pattern, as a source in RUN.toml. With RUN.toml in place of RUNDIR a run is begun
-    where there is none. The next `eyas run` asks what is still missing.
-    """
+    """Take answers made elsewhere into a run. They count like answers that were bought, and cost nothing."""
     wish = Wish(source, dataset, provider, Form(form) if form else None, Path.cwd())
     config = configs.load(run) if run.is_file() else configs.frozen(run)
     config.dataset(dataset)  # says so where there is none

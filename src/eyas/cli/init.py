@@ -25,25 +25,6 @@ _KEEP = {
 }
 
 
-@click.command("init")
-@click.argument("source", required=False)
-@click.option("--out", type=click.Path(path_type=Path), default=Path("RUN.toml"), show_default=True)
-@click.option("--model", default="moonshotai/kimi-k2.5", show_default=True, help="The model's id at the API.")
-@click.option("--backend", type=click.Choice(get_args(Backend)), help="What answers: OpenRouter, or a server of yours.")
-@click.option("--base-url", multiple=True, help="Where that server listens; several times for replicas.")
-@click.option("--usd", type=float, default=5.0, show_default=True, help="The most that the run may spend.")
-@click.option(
-    "--distillable/--any-licence",
-    default=None,
-    help="Ask only models whose author allows distillation (the default), or any.",
-)
-@click.option(
-    "--data-collection",
-    type=click.Choice([each.value for each in Keeping]),
-    help="Whether providers that keep prompts and answers may be asked; default: deny.",
-)
-@click.option("--yes", is_flag=True, help="Ask nothing; what is not said is the default.")
-@click.option("--force", is_flag=True, help="Replace a file that is there.")
 def command(
     source: str | None,
     out: Path,
@@ -56,10 +37,7 @@ def command(
     yes: bool,
     force: bool,
 ) -> None:
-    """Write a commented RUN.toml. With SOURCE, a prompt file, show what stands in it and how it would be asked.
-
-    On a terminal it asks what is for you to decide: who answers and, at OpenRouter, whose models, and who may keep the data.
-    """
+    """Write a commented RUN.toml. With SOURCE, a prompt file, show what stands in it and how it would be asked."""
     if out.exists() and not force:
         raise UsageError(f"{out} is there already and was not touched: --force replaces it, --out names another file")
     named = _named(source, out) if source else "prompts.jsonl"

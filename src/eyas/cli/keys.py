@@ -1,16 +1,17 @@
-"""Whose key goes where: OpenRouter's to OpenRouter only, a server's own to that server only."""
+"""The keys of a command: from --key-file or the environment, never from a flag; eyas.api.keys says whose goes where."""
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from pydantic import SecretStr
 
-from eyas.cli import start
+from eyas.api import keys
 from eyas.config import RunConfig, Service
 from eyas.engine.planning import Keys
 from eyas.errors import UsageError
+
+REMEDY = f"set {keys.VARIABLE}, or give a file with --key-file"
 
 
 def key_for(service: Service, key_file: Path | None, *, needed: bool = True) -> SecretStr:
@@ -19,18 +20,27 @@ def key_for(service: Service, key_file: Path | None, *, needed: bool = True) -> 
     Raises:
         UsageError: there is none though it is needed, or `key_env` names a variable that is not set.
     """
-    if service.bills and (key_file is not None or service.key_env is None):
-        return start.key(key_file, needed=needed)
-    name = service.key_variable
-    if not name:
-        return SecretStr("")
-    found = os.environ.get(name, "").strip()
-    if not found and needed:
-        raise UsageError(f"key_env: the environment variable {name} is not set: set it, or remove key_env")
-    return SecretStr(found)
+    return keys.key_for(service, _read(key_file), needed=needed, remedy=REMEDY)
 
 
 def keys_of(config: RunConfig, key_file: Path | None, *, needed: bool) -> Keys:
     """The keys of a plan: the target's, which a pilot needs, and that of [fallback], which tells of its limit only."""
-    other = SecretStr("") if config.fallback is None else key_for(config.fallback, key_file, needed=False)
-    return Keys(key_for(config.target, key_file, needed=needed), other)
+    return keys.keys_of(config, _read(key_file), needed=needed, remedy=REMEDY)
+
+
+def openrouter_key(key_file: Path | None, *, needed: bool = True) -> SecretStr:
+    """The key of a command that asks OpenRouter only, whatever RUN.toml says.
+
+    Raises:
+        UsageError: there is none though it is needed, or it is no key.
+    """
+    return keys.openrouter_key(_read(key_file), needed=needed, remedy=REMEDY)
+
+
+def _read(key_file: Path | None) -> str | None:
+    if key_file is None:
+        return None
+    try:
+        return key_file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"--key-file {key_file} cannot be read ({type(error).__name__}): check the path") from None

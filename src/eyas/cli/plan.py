@@ -13,7 +13,8 @@ from pydantic import SecretStr
 
 from eyas.cli import start
 from eyas.cli.keys import keys_of
-from eyas.cli.run import ASK_ABOVE, plain_progress, say_inputs, watch_signals
+from eyas.cli.progress import progress
+from eyas.cli.run import ASK_ABOVE, both, say_inputs, watch_signals
 from eyas.cli.say import say
 from eyas.config import RunConfig, load
 from eyas.engine.planning import Draft, draft, read, state_of
@@ -24,14 +25,12 @@ from eyas.errors import StorageError, UsageError
 from eyas.ledger import usd
 from eyas.plan.document import document
 from eyas.plan.figures import Wish
-from eyas.plan.scenarios import QUOTAS
 from eyas.report.next_step import next_step
-from eyas.report.planned import quantity, tables
+from eyas.report.planned import tables
 from eyas.types import StopReason
 
 _SCALE = {"": 1, "k": 1_000, "M": 1_000_000, "G": 1_000_000_000}
 _NARROWEST, _WIDEST = 80, 120
-DEFAULT = ",".join(quantity(quota).replace(" ", "") for quota in QUOTAS)
 
 
 def numbers(text: str) -> tuple[int, ...]:
@@ -47,28 +46,6 @@ def numbers(text: str) -> tuple[int, ...]:
     return quotas
 
 
-@click.command("plan")
-@click.argument("config_file", metavar="RUN.toml", type=click.Path(path_type=Path))
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, a stable interface.")
-@click.option("--out", type=click.Path(path_type=Path), help="Write the plan here, for `eyas run plan.json`.")
-@click.option(
-    "--pilot", type=click.IntRange(min=1), metavar="N", help="Buy N answers a dataset first, and plan by them."
-)
-@click.option("--quotas", default=DEFAULT, show_default=True, help="Output tokens a dataset to compare.")
-@click.option(
-    "--local-tps",
-    type=click.FloatRange(min=0, min_open=True),
-    metavar="X",
-    help="Tokens/s of servers of yours, all together.",
-)
-@click.option(
-    "--train-max-length", type=click.IntRange(min=1), metavar="L", help="Price the tokens that a trainer cuts off."
-)
-@click.option(
-    "--key-file", type=click.Path(path_type=Path), help="Read the API key from this file; needed for a pilot only."
-)
-@click.option("--insecure-http", is_flag=True, help="Let [target] base_url send the key unencrypted over a network.")
-@click.option("--yes", is_flag=True, help="Do not ask before a pilot that may spend more than $5.")
 def command(
     config_file: Path,
     as_json: bool,
@@ -81,10 +58,7 @@ def command(
     insecure_http: bool,
     yes: bool,
 ) -> int:
-    """Say what RUN.toml will cost and how long it takes, and which quota fits the money. Buys nothing but a pilot.
-
-    A run that has begun is planned for what is still owed, by the lengths of the answers it has.
-    """
+    """Say what RUN.toml will cost and how long it takes, and which quota fits the money. Buys nothing but a pilot."""
     check_out(out)
     config = load(config_file, insecure_http=insecure_http)
     keys = keys_of(config, key_file, needed=pilot is not None)
@@ -141,8 +115,9 @@ def buy(config: RunConfig, text: str, key: SecretStr, pilot: int) -> None:
     start.allow_open_files(config.limits.in_flight)
     first = "buying a pilot" if config.target.bills else "asking a pilot of the target alone"
     say(f"{first}; ^C twice ends what flies, and the plan is made by what has come")
-    options = Options(on_start=watch_signals, on_tick=plain_progress(), scope=Scope(pilot))
-    ended = start.run_loop(run_config(config, text, key, options))
+    with progress() as view:
+        options = Options(on_start=both(watch_signals, view.begin), on_tick=view.tick, scope=Scope(pilot))
+        ended = start.run_loop(run_config(config, text, key, options))
     if ended.reason is not StopReason.COMPLETE:
         say(f"eyas: the pilot ended early ({ended.reason}); planning by the answers it brought")
 

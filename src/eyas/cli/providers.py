@@ -5,16 +5,15 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
-import click
 from pydantic import ValidationError
 
 from eyas.cli import start
 from eyas.cli.keys import key_for
 from eyas.cli.say import columns_of
-from eyas.config import OPENROUTER, Providers, RunConfig, frozen, load
-from eyas.config.target import Backend
+from eyas.cli.style import style_of
+from eyas.config import Providers, RunConfig, frozen, load
 from eyas.engine.inputs import Offer, list_endpoints
 from eyas.engine.target import backend_of
 from eyas.errors import UsageError
@@ -30,25 +29,6 @@ PIPED = 120
 """Characters a line where stdout is no terminal."""
 
 
-@click.command("providers")
-@click.argument("model", metavar="MODEL|RUN.toml")
-@click.option(
-    "--base-url",
-    multiple=True,
-    help=f"The API or server to ask; may stand several times for servers of yours.  [default: {OPENROUTER}, or the run's]",
-)
-@click.option("--backend", type=click.Choice(get_args(Backend)), help="What answers there.  [default: openrouter]")
-@click.option(
-    "--run", "rundir", type=click.Path(path_type=Path), help="Judge as this run does, and add what it learned."
-)
-@click.option(
-    "--only", multiple=True, help="Use this provider (slug, tag or name) and no other; may stand several times."
-)
-@click.option("--ignore", multiple=True, help="A provider to shut out by slug, tag or name; may stand several times.")
-@click.option("--precision", type=click.Choice(["native", "any"]), help="[default: native, or the run's]")
-@click.option("--unknown", type=click.Choice(["reject", "accept"]), help="Endpoints whose precision nobody says.")
-@click.option("--key-file", type=click.Path(path_type=Path), help="Read the API key from this file; none is needed.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, a stable interface.")
 def command(
     model: str,
     base_url: tuple[str, ...],
@@ -58,10 +38,7 @@ def command(
     as_json: bool,
     **wish: Any,
 ) -> None:
-    """List every endpoint of MODEL with price, precision, and whether eyas would use it, and why.
-
-    Of servers of your own (--backend), or those of a RUN.toml: who answers, and with how much room.
-    """
+    """List every endpoint of MODEL with price, precision, and whether eyas would use it, and why."""
     run = None if rundir is None else frozen(rundir)
     if model.endswith(".toml"):
         run = load(Path(model))
@@ -74,7 +51,8 @@ def command(
     if as_json:
         print(json.dumps(shown, indent=2))
         return
-    print(table(shown, columns_of(sys.stdout) or PIPED))
+    told = table(shown, columns_of(sys.stdout) or PIPED)
+    print(style_of(sys.stdout).ending(told))
 
 
 def market(config: RunConfig, offer: Offer, state: State | None = None) -> Market:

@@ -2,34 +2,26 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from pathlib import Path
 
-import click
-
 from eyas import config as configs
 from eyas.cli import start
+from eyas.cli.say import say
 from eyas.engine.inputs import load_tokenizer
 from eyas.engine.reconcile import Reconciled, reconcile
 from eyas.ledger import usd
 from eyas.lock import lock
 
 
-@click.command("reconcile")
-@click.argument("rundir", type=click.Path(path_type=Path))
-@click.option(
-    "--write-off", metavar="all|ID", help="Book what stays unknown at its whole reservation: a work's id, or all."
-)
-@click.option("--key-file", type=click.Path(path_type=Path), help="Read the API key from this file.")
 def command(rundir: Path, write_off: str | None, key_file: Path | None) -> int:
     """Look up what attempts of RUNDIR cost whose outcome is not known, by generation id."""
     config = configs.frozen(rundir)
     key = start.key(key_file, needed=write_off is None)
     with lock(rundir):
         done = start.run_loop(reconcile(config, key, load_tokenizer(config), write_off, time.time))
-    print(_words(done), file=sys.stderr)
-    return 5 if done.unknown else 0
+    say(_words(done))
+    return 5 if done.unknown or done.away else 0
 
 
 def _words(done: Reconciled) -> str:
@@ -39,6 +31,15 @@ def _words(done: Reconciled) -> str:
     if done.written_off:
         lines.append(
             f"{done.written_off} were written off at their whole reservation: ${usd(done.written_off_cost):.6f}"
+        )
+    if done.workers:
+        names = ", ".join(map(str, done.workers))
+        lines.append(
+            f"worker {names} written off: ${usd(done.workers_cost):.6f} of leases booked as spent; prompts are owed again"
+        )
+    if done.away:
+        lines.append(
+            f"{done.away} workers cannot be read here: bring their folders back into RUNDIR/workers, or --write-off their numbers"
         )
     if done.unknown:
         never = (

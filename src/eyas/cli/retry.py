@@ -4,47 +4,45 @@ from __future__ import annotations
 
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import click
 
 from eyas import config as configs
 from eyas.cli import start
-from eyas.engine import again
+from eyas.cli.say import say
+from eyas.engine import again, facts
+from eyas.engine import where as language
 from eyas.errors import UsageError
 from eyas.ledger import usd
 from eyas.lock import lock
+from eyas.records import Run
 from eyas.report.progress import columns
 
-WHERE = (
-    "Which works: FIELD=VALUE or FIELD!=VALUE, joined by `and` or commas. Fields: verdict, kind, finish, label, "
-    "provider, tag, dataset, id."
-)
 
-
-@click.command("retry")
-@click.argument("rundir", type=click.Path(path_type=Path))
-@click.option("--where", required=True, metavar="EXPR", help=WHERE)
-@click.option("--dry-run", is_flag=True, help="Change nothing; print the ids of the works that match.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
 def command(rundir: Path, where: str, dry_run: bool, yes: bool) -> None:
-    """Have works of RUNDIR that ended asked again by the next `eyas run`; nothing is asked or paid now.
-
-    An answer that a work has stands until a better one is there, and is exported till then.
-    """
-    terms = again.parse(where)
+    """Have works of a run that ended asked again by the next `eyas run`, or say what a field of theirs is."""
+    field = language.asked(where)
+    terms = () if field else language.parse(where)
     configs.frozen(rundir)  # says so where there is no run
+    if field:
+        with closing(Run(rundir)) as run:
+            print(facts.values(run.state, field))
+        condition = f'"{field}>NUMBER"' if field in language.NUMBERS else f"{field}=VALUE"
+        say(f"eyas: nothing was changed; to choose works: `eyas retry {rundir} --where {condition}`")
+        return
     if dry_run:
         found = again.read(rundir, terms)
-        print(words(found, where), file=sys.stderr)
+        say(words(found, where))
         print("".join(f"{work.key}\n" for work in found.works), end="")
         return
     with lock(rundir):
         found = again.read(rundir, terms)
-        print(words(found, where), file=sys.stderr)
+        say(words(found, where))
         if found.works and agreed(yes=yes):
             start.run_loop(again.retry(rundir, found.works, time.time))
-            print("owed again: the next `eyas run` asks for them", file=sys.stderr)
+            say("owed again: the next `eyas run` asks for them")
 
 
 def agreed(*, yes: bool) -> bool:

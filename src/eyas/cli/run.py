@@ -15,10 +15,10 @@ import click
 
 from eyas.cli import start
 from eyas.cli.keys import key_for
+from eyas.cli.progress import progress as shown
 from eyas.cli.say import columns_of, say
 from eyas.config import RunConfig, Shard, load
 from eyas.engine.inputs import Inputs
-from eyas.engine.outlook import outlook
 from eyas.engine.planning import holds, opened
 from eyas.engine.run import Engine
 from eyas.engine.scope import Scope
@@ -27,7 +27,7 @@ from eyas.engine.sessions import run_config
 from eyas.errors import UsageError
 from eyas.machine import freeze_heap
 from eyas.report import loaded
-from eyas.report.progress import Line, plain, table
+from eyas.report.progress import plain, table
 from eyas.report.resume import rest, sentences
 from eyas.report.summary import exit_code, status
 from eyas.state import State
@@ -36,40 +36,12 @@ from eyas.types import StopReason, Verdict
 ASK_ABOVE = 5.0
 """US dollars above which `run` asks first."""
 
-EXIT_CODES = (
-    "Exit codes: 0 complete, 2 usage, 3 cap reached, 4 some works failed or were refused, 5 unknown outcomes remain, "
-    "6 key or credits, 7 storage, 8 stale plan, 130 interrupted."
-)
 
-
-@click.command("run", epilog=EXIT_CODES)
-@click.argument("config_file", metavar="RUN.toml|plan.json", type=click.Path(path_type=Path))
-@click.option("--yes", is_flag=True, help="Do not ask before spending more than $5.")
-@click.option("--json", "as_json", is_flag=True, help="Print the final status as JSON on stdout.")
-@click.option(
-    "--progress",
-    type=click.Choice(["live", "plain", "none"]),
-    default="plain",
-    help="live comes with a later version; till then it is plain.",
-)
-@click.option(
-    "--limit", type=int, metavar="N", help="Ask the first N conversations of each dataset only; see --dataset."
-)
-@click.option("--dataset", "datasets", multiple=True, metavar="NAME", help="Ask this dataset only; may be repeated.")
-@click.option("--key-file", type=click.Path(path_type=Path), help="Read the API key from this file.")
-@click.option("--insecure-http", is_flag=True, help="Let [target] base_url send the key unencrypted over a network.")
-@click.option("--confirm-removed", is_flag=True, help="Go on although the sources lost prompts of this run.")
-@click.option("--fallback", is_flag=True, help="Leave the target alone and ask [fallback] for what is still owed.")
-@click.option(
-    "--shard",
-    metavar="I/N",
-    help="Do part I of N: its share of prompts, cap, quotas and requests, in a directory of its own.",
-)
 def command(
     config_file: Path,
     yes: bool,
     as_json: bool,
-    progress: str,
+    progress: str | None,
     limit: int | None,
     datasets: tuple[str, ...],
     key_file: Path | None,
@@ -77,11 +49,9 @@ def command(
     confirm_removed: bool,
     fallback: bool,
     shard: str | None,
+    on: str | None,
 ) -> int:
-    """Answer the prompts of RUN.toml, up to its cap and quotas. The same command again resumes.
-
-    The first ^C starts nothing more and lets what flies land; the second ends that too and keeps its text.
-    """
+    """Answer the prompts of RUN.toml, up to its cap and quotas. The same command again resumes."""
     given, (config_file, planned) = config_file, opened(config_file)
     config = load(config_file, insecure_http=insecure_http)
     if shard is not None:
@@ -96,12 +66,19 @@ def command(
     agree(config, yes=yes)
     quiet = progress == "none"
     begin = watch_signals if quiet else functools.partial(say_found, scope)
-    options = Options(
-        confirm_removed, say_inputs, begin, None if quiet else plain_progress(), scope, on_fallback=say_fallback
-    )
-    if planned is not None:
-        options = dataclasses.replace(options, check=holds(given, planned, config))
-    ended = start.run_loop(run_config(config, config_file.read_text(encoding="utf-8"), key, options, other))
+    with shown(progress) as view:
+        options = Options(
+            confirm_removed, say_inputs, both(begin, view.begin), view.tick, scope, on_fallback=say_fallback
+        )
+        if planned is not None:
+            options = dataclasses.replace(options, check=holds(given, planned, config))
+        text = config_file.read_text(encoding="utf-8")
+        if on is not None:
+            from eyas.cli import led  # noqa: PLC0415  # loads what only a run over many machines needs
+
+            ended = led.run(config, text, key, options, (on, progress))
+        else:
+            ended = start.run_loop(run_config(config, text, key, options, other))
     code = finish(ended, as_json=as_json, quiet=quiet)
     if ended.reason is StopReason.COMPLETE and not quiet and (code == 0 or not scope.whole):
         say_rest(ended.state, config)
@@ -178,6 +155,16 @@ def watch_signals(engine: Engine) -> None:
         loop.add_signal_handler(number, interrupt)
 
 
+def both(first: Callable[[Engine], None], second: Callable[[Engine], None]) -> Callable[[Engine], None]:
+    """One listener for two."""
+
+    def hear(engine: Engine) -> None:
+        first(engine)
+        second(engine)
+
+    return hear
+
+
 def say_rest(state: State, config: RunConfig) -> None:
     """Say what is still owed after a session that asked for a part, and what to do next."""
     done = f"nothing more is owed: `eyas export {config.dir} --out rows` writes the training rows"
@@ -228,14 +215,3 @@ def _failed(state: State) -> str:
     ended = (Verdict.FAILED, Verdict.REFUSED)
     keys = [work.key for work, known in state.works.items() if known.verdict in ended]
     return ", ".join(sorted(keys)[:3]) + (f" and {len(keys) - 3} more" if len(keys) > 3 else "")
-
-
-def plain_progress() -> Callable[[Engine], None]:
-    """A listener that writes a line about the run to stderr now and then."""
-    line = Line(sys.stderr, every=2.0 if sys.stderr.isatty() else 10.0)
-
-    def tick(engine: Engine) -> None:
-        predict = functools.partial(outlook, engine)
-        line.tick(engine.books.state, len(engine.flights), engine.books.last_error, predict)
-
-    return tick

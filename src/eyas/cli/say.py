@@ -6,6 +6,7 @@ import os
 import sys
 from typing import TextIO
 
+from eyas.cli.style import style_of
 from eyas.report.fit import fit
 
 NARROWEST = 40
@@ -26,4 +27,10 @@ def columns_of(stream: TextIO) -> int:
 
 def say(text: str) -> None:
     """Write lines to stderr."""
-    print(fit(text, columns_of(sys.stderr)), file=sys.stderr)
+    print(style_of(sys.stderr).told(fit(text, columns_of(sys.stderr))), file=sys.stderr)
+
+
+def say_error(text: str) -> None:
+    """Write what went wrong to stderr, behind the name of the program."""
+    name, said = "eyas:", fit(f"eyas: {text}", columns_of(sys.stderr))
+    print(style_of(sys.stderr).bad(name) + said.removeprefix(name), file=sys.stderr)

@@ -3,44 +3,81 @@
 from __future__ import annotations
 
 import json
+import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import click
 import msgspec
 
 from eyas import config as configs
+from eyas.cli.listed import listed
+from eyas.cli.say import columns_of, say
+from eyas.cli.shown import text, token_text
+from eyas.cli.style import style_of
 from eyas.config import RunConfig
+from eyas.engine import where as language
+from eyas.engine.facts import values
 from eyas.engine.inputs import load_tokenizer
+from eyas.errors import UsageError
 from eyas.export import learn_habits
+from eyas.families import Loaded
 from eyas.ledger import usd
 from eyas.records import Run
 from eyas.state import Attempt, stranded
+from eyas.survey.reading import texts
 from eyas.tokens import rebuild
 from eyas.types import Record, Usage, Work
 
 
-@click.command("show")
-@click.argument("rundir", type=click.Path(path_type=Path))
-@click.argument("work_id", metavar="ID")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(rundir: Path, work_id: str, as_json: bool) -> None:
-    """Show one work of RUNDIR: prompt, answer, pieces, ids, mask, attempts and cost.
-
-    ID is DATASET/PROMPTID16/t0/s0 as in the rows, or the start of it.
-    """
+def command(
+    rundir: Path, work_id: str | None, where: str | None, limit: int | None, tokens: bool, as_json: bool
+) -> None:
+    """Show one work of a run, or list some."""
     config = configs.frozen(rundir)
-    run = Run(rundir)
-    try:
+    if work_id is None:
+        _list(rundir, where, limit, one_only="--tokens" if tokens else "--json" if as_json else "")
+        return
+    if where is not None or limit is not None:
+        raise UsageError(
+            "--where and --limit choose works to list: leave them away beside an ID, or the ID beside them"
+        )
+    with closing(Run(rundir)) as run:
         work = run.find(work_id)
-        figures = shown(run, work, config)
-    finally:
-        run.close()
-    print(json.dumps(figures, indent=2, ensure_ascii=False) if as_json else text(figures))
+        loaded = None if run.record(work) is None else load_tokenizer(config).loaded
+        figures = shown(run, work, config, loaded)
+    if as_json:
+        print(json.dumps(figures, indent=2, ensure_ascii=False))
+        return
+    width, style = columns_of(sys.stdout), style_of(sys.stdout)
+    if not tokens:
+        print(text(figures, width, style))
+    elif loaded is None:
+        raise UsageError(f"{work.key} has no answer, so there are no tokens to show: leave --tokens away to see why")
+    else:
+        spelled = texts(figures["input_ids"], loaded.vocab)
+        print(token_text(spelled, figures["loss_mask"], width, style))
+        said = "is faint" if style.on else "stands in ⟨⟩"
+        say(f"{figures['id']}: what {said} is not supervised; every id is in --json")
 
 
-def shown(run: Run, work: Work, config: RunConfig) -> dict[str, Any]:
-    """Everything about one work, as JSON. The label is what export would give.
+def _list(rundir: Path, where: str | None, limit: int | None, one_only: str) -> None:
+    if one_only:
+        raise UsageError(f"{one_only} shows one work: give its ID; `eyas show {rundir}` lists some")
+    field = None if where is None else language.asked(where)
+    terms = () if where is None or field else language.parse(where)
+    with closing(Run(rundir)) as run:
+        if field:
+            print(values(run.state, field))
+            return
+        lines, more = listed(run, terms, limit, columns_of(sys.stdout), style_of(sys.stdout))
+    if lines:
+        print("\n".join(lines))
+    say(more + f"`eyas show {rundir} ID` shows one of them; the start of its id will do")
+
+
+def shown(run: Run, work: Work, config: RunConfig, loaded: Loaded | None) -> dict[str, Any]:
+    """Everything about one work, as JSON. The label is what export would give; `loaded` is needed where there is an answer.
 
     `messages` of a later turn hold the answers that it was asked after; `turns` are the user's turns still to come.
     """
@@ -59,7 +96,7 @@ def shown(run: Run, work: Work, config: RunConfig) -> dict[str, Any]:
         "attempts": [_attempt(attempt) for attempt in run.attempts(work)],
     }
     record = run.record(work)
-    return figures if record is None else figures | _answer(record, run, config)
+    return figures if record is None or loaded is None else figures | _answer(record, run, config, loaded)
 
 
 def _attempt(attempt: Attempt) -> dict[str, Any]:
@@ -79,8 +116,7 @@ def _attempt(attempt: Attempt) -> dict[str, Any]:
     }
 
 
-def _answer(record: Record, run: Run, config: RunConfig) -> dict[str, Any]:
-    family = load_tokenizer(config).loaded
+def _answer(record: Record, run: Run, config: RunConfig, family: Loaded) -> dict[str, Any]:
     answer = record.completion
     sequence = rebuild(
         record, family, learn_habits(run.records, family, config.thinking), config.thinking(record.work.dataset)
@@ -108,39 +144,3 @@ def _usage(usage: Usage | None) -> dict[str, Any] | None:
         return None
     figures = msgspec.to_builtins(usage)
     return {**{k: v for k, v in figures.items() if k != "cost"}, "usd": None if usage.cost is None else usd(usage.cost)}
-
-
-def text(figures: dict[str, Any]) -> str:
-    """The same for people; text of others cannot move the cursor or colour the screen."""
-    why = f": {inert(figures['detail'])}" if figures["detail"] else ""
-    lines = [f"{figures['id']}  {figures['state']}{why}"]
-    for message in figures["messages"]:
-        lines += ["", f"[{message['role']}]", inert(str(message.get("content") or ""))]
-        called: list[dict[str, Any]] = [call.get("function") or {} for call in message.get("tool_calls") or ()]
-        lines += [f"[tool call] {inert(str(each.get('name')))} {inert(str(each.get('arguments')))}" for each in called]
-    for name in ("reasoning", "content"):
-        if figures.get(name):
-            lines += ["", f"[{name}]", inert(figures[name])]
-    for call in figures.get("tool_calls", ()):
-        lines += ["", f"[tool call {inert(call['id'])}] {inert(call['name'])} {inert(call['arguments'])}"]
-    if "label" in figures:
-        why = f" ({figures['label_reason']})" if figures["label_reason"] else ""
-        counts = f"{sum(figures['loss_mask'])} supervised of {len(figures['input_ids'])} ids"
-        lines += [
-            "",
-            f"finish {figures['finish']}, label {figures['label']}{why}, {counts}; every id and piece with --json",
-        ]
-    lines += ["", "attempts:"]
-    for each in figures["attempts"]:
-        cost = ", unknown cost" if each["usd"] is None else f", ${each['usd']:.6f}"
-        if not (each["usd"] or each["reserved_usd"]):
-            cost = ""  # a server of the user's own
-        cost += " (written off)" if each["written_off"] else ""
-        what = " ".join(part for part in (each["verdict"], each["kind"] or "", inert(each["detail"])) if part)
-        lines.append(f"  {each['number']}. {each['endpoint']} {each['generation_id'] or '(no id)'}: {what}{cost}")
-    return "\n".join(lines)
-
-
-def inert(value: str) -> str:
-    """Text without control characters; line breaks and tabs stay."""
-    return "".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in value)

@@ -8,7 +8,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-import click
 import msgspec
 
 from eyas import vocab
@@ -17,24 +16,12 @@ from eyas.cli.say import say
 from eyas.errors import UsageError
 from eyas.families import by_name
 from eyas.sim import wire
-from eyas.sim.scenarios import SCENARIOS, Scenario, load
+from eyas.sim.scenarios import Scenario, load
 from eyas.sim.world import World
 
 FAMILY = "kimi-k2.5"
 
 
-@click.command("simulate")
-@click.option("--port", type=click.IntRange(0, 65535), default=0, show_default=True, help="0 takes a free one.")
-@click.option("--scenario", "name", type=click.Choice(sorted(SCENARIOS)), default="clean", show_default=True)
-@click.option("--seed", type=int, default=0, show_default=True)
-@click.option("--tokenizer", help="Folder or hub id of the Kimi vocabulary; without it the one in splintr-rs.")
-@click.option(
-    "--set", "changes", multiple=True, metavar="NAME=VALUE", help="Change the scenario: tps=8, faults.hang=0.01."
-)
-@click.option("--books", type=click.Path(path_type=Path), help="Write the simulator's books here when it ends.")
-@click.option("--max-seconds", type=click.FloatRange(min=0), help="End by itself after so long.")
-@click.option("--parent", type=int, help="End by itself when this process is gone.")
-@stand_in.options
 def command(
     port: int,
     name: str,
@@ -46,11 +33,7 @@ def command(
     parent: int | None,
     **engine: Any,
 ) -> None:
-    """Serve an OpenRouter-compatible API of virtual providers on 127.0.0.1; the base URL is printed on stdout.
-
-    Its books are at /sim/books and /sim/state: what was sampled, sent and billed. With --engine it is a server of that
-    engine's kind instead, with a base URL for its backend and its books at /counts.
-    """
+    """Serve an OpenRouter-compatible API of virtual providers on 127.0.0.1; the base URL is printed on stdout."""
     scenario = changed(load(name), changes)
     if engine["engine"] is not None:
         stand_in.serve(
@@ -85,4 +68,4 @@ def changed(scenario: Scenario, changes: tuple[str, ...]) -> Scenario:
     try:
         return msgspec.convert({**fields, "faults": faults}, Scenario, strict=False)
     except msgspec.ValidationError as error:
-        raise UsageError(f"--set: {error}") from None
+        raise UsageError(f"--set: {error}: give a value of that kind") from None

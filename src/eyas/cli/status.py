@@ -7,10 +7,9 @@ import sys
 import time
 from pathlib import Path
 
-import click
-
 from eyas import config as configs
 from eyas.cli.say import columns_of
+from eyas.cli.style import style_of
 from eyas.lock import is_locked
 from eyas.records import Run
 from eyas.report.fit import fit
@@ -19,9 +18,6 @@ from eyas.report.summary import status
 from eyas.report.watched import outlook
 
 
-@click.command("status")
-@click.argument("rundir", type=click.Path(path_type=Path))
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, a stable interface.")
 def command(rundir: Path, as_json: bool) -> None:
     """Say where the run in RUNDIR stands, also while it runs."""
     running = is_locked(rundir)
@@ -32,5 +28,6 @@ def command(rundir: Path, as_json: bool) -> None:
     if as_json:
         print(json.dumps(figures, indent=2))
         return
-    width = columns_of(sys.stdout)
-    print(fit(f"{figures['state']}: {figures['model']}\n{table(figures, width)}", width))
+    width, style = columns_of(sys.stdout), style_of(sys.stdout)
+    told = fit(f"{figures['state']}: {figures['model']}\n{table(figures, width)}", width)
+    print(style.standing(figures["state"]) + style.told(told.removeprefix(figures["state"])))

@@ -5,22 +5,14 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-import click
-
 from eyas import config as configs
 from eyas.cli.start import run_loop
 from eyas.engine.tune import ask
 from eyas.engine.wish import parse
 
 
-@click.command("tune")
-@click.argument("rundir", type=click.Path(path_type=Path))
-@click.argument("changes", metavar="CHANGE...", nargs=-1, required=True)
 def command(rundir: Path, changes: tuple[str, ...]) -> None:
-    """Change the session that runs in RUNDIR: in_flight=N, drop=TAG (ask that endpoint no more), take=TAG (ask it again).
-
-    It holds for this session; RUN.toml says what holds after it.
-    """
+    """Change the session that runs in RUNDIR: in_flight=N, drop=TAG (ask that endpoint no more), take=TAG (ask it again)."""
     wish = parse(changes)
     configs.frozen(rundir)  # says so where there is no run
     for sentence in run_loop(ask(rundir, wish)):

@@ -138,7 +138,7 @@ async def _prove(backend: Local, family: Loaded, thinking: bool, transport: Tran
             f'{root} gives no token ids: update {backend.dialect.name}, or take backend = "openai", which rebuilds them from text'
         )
     if isinstance(outcome, Failure):
-        raise ApiError(f"{root} did not answer a trial: {outcome.detail}: is it {backend.dialect.name}?")
+        raise ApiError(f"{root} did not answer a trial: {outcome.detail}: check that it is {backend.dialect.name}")
     if backend.takes_ids:
         _same_text(root, read_ids(outcome, family, thinking), len(ids))
     return backend.wire is not Wire.SGLANG or not _repeats(body)

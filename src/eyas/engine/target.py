@@ -52,7 +52,9 @@ def api_of(config: RunConfig, key: SecretStr) -> OpenRouter:
     else:
         found = None
     if not isinstance(found, OpenRouter):
-        raise UsageError("this run asks servers of your own only: there is no API to look anything up at")
+        raise UsageError(
+            "this run asks servers of your own only: there is no API to look anything up at, and nothing to reconcile"
+        )
     return found
 
 

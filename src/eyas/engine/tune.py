@@ -125,10 +125,15 @@ async def ask(folder: Path, wish: Wish, patience: float = PATIENCE) -> tuple[str
     told = await _answer(folder, asked.id, patience)
     if told is None and _withdrawn(folder):
         why = "it is not ready yet, or busy" if is_locked(folder) else "it has just ended"
-        raise UsageError(f"the run in {folder} did not take the change within {patience:g} s ({why}): nothing changed")
+        raise UsageError(
+            f"the run in {folder} did not take the change within {patience:g} s ({why}): nothing changed; try again, or see "
+            f"`eyas status {folder}`"
+        )
     told = told or await _answer(folder, asked.id, patience)
     if told is None:
-        raise UsageError(f"the run in {folder} took the change and ended before it said what came of it")
+        raise UsageError(
+            f"the run in {folder} took the change and ended before it said what came of it: see `eyas status {folder}`"
+        )
     if told.refused:
         raise UsageError(f"nothing changed: {told.refused}")
     return told.said

@@ -78,7 +78,9 @@ def judge(wish: Wish, now: Standing) -> Change:
     dropped = set(now.dropped)
     for tag in _tags(wish.take, now):
         if tag not in dropped and tag in now.aside:
-            raise UsageError(f"{tag} was not dropped; the run set it aside itself: {now.aside[tag]}")
+            raise UsageError(
+                f"{tag} was not dropped, so it cannot be taken back; the run set it aside itself: {now.aside[tag]}"
+            )
         said.append(_became(tag, "dropped" if tag in dropped else "asked", "asked"))
         dropped.discard(tag)
     for tag in _tags(wish.drop, now):

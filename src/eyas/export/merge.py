@@ -59,20 +59,27 @@ def merge(folders: Iterable[Path]) -> Merged:
     """
     paths = tuple(dict.fromkeys(folder.resolve() for folder in folders))
     known = [(path, configs.frozen(path)) for path in paths]
-    target = _common(known)
+    target = common(known)
     with ExitStack() as stack:
         runs = [stack.enter_context(closing(Run(path))) for path in paths]
-        reader = stack.enter_context(closing(Reader(paths)))
+        chosen, duplicates = standing(runs)
+        lost = unanswered([run.state for run in runs], {ref.work: (ref.run, ref.attempt) for ref in chosen})
+    policy = _policy([config for _, config in known])
+    return Merged(target, paths, chosen, lost, duplicates, policy)
+
+
+def standing(runs: Sequence[Run]) -> tuple[list[Ref], int]:
+    """One answer for each work of some runs, sorted by work; and how many answers another one stands for."""
+    with closing(Reader([run.folder for run in runs])) as reader:
         found = [ref for place, run in enumerate(runs) for ref in run.refs(_mode(run), place)]
         found.sort(key=lambda ref: (ref.work, _rank(ref)))
         groups = [list(group) for _, group in groupby(found, key=lambda ref: ref.work)]
         chosen = [_choose(group, reader) for group in groups]
-        lost = unanswered([run.state for run in runs], {ref.work: (ref.run, ref.attempt) for ref in chosen})
-    policy = _policy([config for _, config in known])
-    return Merged(target, paths, chosen, lost, len(found) - len(chosen), policy)
+    return chosen, len(found) - len(chosen)
 
 
-def _common(configs_of: Sequence[tuple[Path, RunConfig]]) -> Target:
+def common(configs_of: Sequence[tuple[Path, RunConfig]]) -> Target:
+    """What all runs have in common; raises UsageError where there is none, or they differ."""
     if not configs_of:
         raise UsageError("no run directory was given: name at least one, [run] dir of a RUN.toml")
     first, config = configs_of[0]

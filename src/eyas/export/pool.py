@@ -11,8 +11,9 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import closing, contextmanager, suppress
-from typing import TypeVar
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from functools import partial
+from typing import Any, TypeVar
 
 from eyas.errors import EyasError
 from eyas.export.work import Setup, Worker
@@ -27,10 +28,10 @@ R = TypeVar("R")
 
 
 class Crew:
-    """Does jobs, here or in processes of its own. Each process opens the runs and loads the tokenizer for itself."""
+    """Does jobs, here or in other processes, to which `submit` gives them. Each opens the runs and loads the tokenizer for itself."""
 
-    def __init__(self, worker: Worker, executor: ProcessPoolExecutor | None, workers: int) -> None:
-        self._worker, self._executor, self._held = worker, executor, _HELD * workers
+    def __init__(self, worker: Worker, submit: Callable[..., Future[Any]] | None, workers: int) -> None:
+        self._worker, self._submit, self._held = worker, submit, _HELD * workers
 
     def map(self, task: Callable[[Worker, J], R], jobs: Iterable[J]) -> Iterator[R]:
         """Results in the order of the jobs.
@@ -38,13 +39,13 @@ class Crew:
         Raises:
             EyasError: a process ended before its job did.
         """
-        if self._executor is None:
+        if self._submit is None:
             yield from (task(self._worker, job) for job in jobs)
             return
         waiting: deque[Future[R]] = deque()
         try:
             for job in jobs:
-                waiting.append(self._executor.submit(_do, task, job))
+                waiting.append(self._submit(task, job))
                 if len(waiting) > self._held:
                     yield waiting.popleft().result()
             while waiting:
@@ -54,6 +55,10 @@ class Crew:
                 "a process of the export was ended from outside, perhaps for want of memory: "
                 "export again with fewer --workers"
             ) from None
+
+
+Hire = Callable[[Setup, int | None, int], AbstractContextManager[Crew]]
+"""Makes a crew: of a setup, so many workers (None: as many as is good), for so many chunks."""
 
 
 @contextmanager
@@ -69,7 +74,7 @@ def crew(setup: Setup, workers: int | None, chunks: int) -> Generator[Crew]:
         context = multiprocessing.get_context("spawn")
         executor = ProcessPoolExecutor(count, mp_context=context, initializer=_begin, initargs=(setup,))
         try:
-            yield Crew(worker, executor, count)
+            yield Crew(worker, partial(executor.submit, _do), count)
         finally:
             executor.shutdown(cancel_futures=True)
 

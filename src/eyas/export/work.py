@@ -89,12 +89,18 @@ class Worker:
         found = (evidence(record, self.family, ref.thinking) for ref, record in records)
         return [item for item in found if item is not None]
 
+    def judged(self, job: Job) -> Iterator[tuple[Record, Sequence, Fact]]:
+        """The answers of a chunk: each with its sequence within --max-length and what is counted of it."""
+        for ref, record in zip(job.refs, self._reader.read(job.refs), strict=True):
+            sequence = rebuild(record, self.family, job.habits, ref.thinking)
+            yield record, *judge(record, sequence, self._options)
+
     def pack(self, job: Job) -> Packed:
         """The rows of a chunk, packed; compressed if they are text."""
         options, form, facts = self._options, self._form, list[Fact]()
         sides: tuple[list[Row], list[Row]] = ([], [])
-        for record, sequence in self._sequences(job):
-            judged, fact = judge(record, sequence, options)
+        for record, judged, found in self.judged(job):
+            fact = found
             if not fact.reason:
                 row = Row(record, judged, self._texts.of(judged.prompt_ids + judged.completion_ids))
                 if refused := form.refuses(row):
@@ -110,10 +116,6 @@ class Worker:
         """Close the runs."""
         self._reader.close()
 
-    def _sequences(self, job: Job) -> Iterator[tuple[Record, Sequence]]:
-        for ref, record in zip(job.refs, self._reader.read(job.refs), strict=True):
-            yield record, rebuild(record, self.family, job.habits, ref.thinking)
-
     def _packed(self, rows: list[Row]) -> Side:
         if not rows:
             return Side(b"", 0)
@@ -126,7 +128,7 @@ def side(work: Work, share: float) -> int:
 
     The dataset has no say: a prompt that stands in two of them is on one side.
     """
-    return int(_place(work.prompt_id) < share * 2**64)
+    return int(place_of(work.prompt_id) < share * 2**64)
 
 
 def sample(refs: Iterable[Ref]) -> list[Ref]:
@@ -135,7 +137,7 @@ def sample(refs: Iterable[Ref]) -> list[Ref]:
     for ref in refs:
         # Where nobody said who answered, the endpoint that was asked says nearly as much.
         key = (ref.provider, "" if ref.provider else ref.tag, ref.thinking)
-        groups[key].append((_place(ref.work.key), ref))
+        groups[key].append((place_of(ref.work.key), ref))
     chosen = (sorted(group, key=lambda each: (each[0], each[1].work))[:LEARNED] for group in groups.values())
     return sorted((ref for group in chosen for _, ref in group), key=lambda ref: ref.work)
 
@@ -148,7 +150,7 @@ def learn_habits(
     for record in records():
         provider = habit_key(record.completion.provider, thinking=thinking(record.work.dataset))
         groups[provider, "" if record.completion.provider else record.tag].append(
-            (_place(record.work.key), record.work)
+            (place_of(record.work.key), record.work)
         )
     chosen = {work for group in groups.values() for _, work in sorted(group)[:LEARNED]}
     asked = (record for record in records() if record.work in chosen)
@@ -156,6 +158,6 @@ def learn_habits(
     return learn(item for item in found if item is not None)
 
 
-def _place(text: str) -> int:
+def place_of(text: str) -> int:
     """A number below 2**64 that a text always has, spread evenly."""
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8])

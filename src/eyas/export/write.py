@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import msgspec
 
 from eyas import exporters
 from eyas.errors import StorageError, UsageError
+from eyas.export.chunks import batches, learned
 from eyas.export.frequency import Ints, add
 from eyas.export.merge import Merged, merge
 from eyas.export.options import Manifest, Options
-from eyas.export.pool import Crew, crew
-from eyas.export.work import Job, Setup, Worker, sample
+from eyas.export.pool import Crew, Hire, crew
+from eyas.export.work import Job, Setup, Worker
 from eyas.exporters import Format, card, draft_vocab
 from eyas.exporters.lines import SUFFIX
 from eyas.exporters.shards import CARD, CARD_MARK, DRAFT_VOCAB, Shard, Shards, may_write_card, prepare, seal
 from eyas.exporters.tally import Tally
 from eyas.exporters.yields import Funnel
 from eyas.families import Loaded
-from eyas.tokens import Habits, learn
+from eyas.tokens import Habits
 
 _MOST_WORKERS = 256
-
-T = TypeVar("T")
 
 
 class _What(NamedTuple):
@@ -46,7 +45,7 @@ class _Written(NamedTuple):
     eval_shards: tuple[Shard, ...]
 
 
-def export(folders: Iterable[Path], load: Callable[[], Loaded], options: Options) -> Manifest:
+def export(folders: Iterable[Path], load: Callable[[], Loaded], options: Options, hire: Hire = crew) -> Manifest:
     """Write the training set of the answers of some runs, which may still be going on: it holds what has ended.
 
     With more than one worker a script that calls it needs `if __name__ == "__main__":`, since its processes are spawned.
@@ -55,6 +54,7 @@ def export(folders: Iterable[Path], load: Callable[[], Loaded], options: Options
         folders: the run directories, in any order.
         load: loads the family of their model; called once in each process, so it must be picklable.
         options: what to export, and where. A former export there is written anew.
+        hire: who does the chunks; processes of this machine, where nothing else is said.
 
     Raises:
         UsageError: options that do not go together, runs of different targets, or an output folder that is not ours.
@@ -62,11 +62,11 @@ def export(folders: Iterable[Path], load: Callable[[], Loaded], options: Options
     """
     form = _form(options)
     merged = merge(folders)
-    chunks = list(_batches(merged.refs, options.works_per_chunk))
+    chunks = list(batches(merged.refs, options.works_per_chunk))
     setup = Setup(merged.folders, load, options)
-    with crew(setup, options.workers, len(chunks)) as hands:
+    with hire(setup, options.workers, len(chunks)) as hands:
         what = _What(form, options, _vocab_size(hands, options))
-        habits = _learn(hands, merged, options)
+        habits = learned(hands, merged.refs, options.works_per_chunk)
         try:
             prepare(options.out)
             written = _write(hands, (Job(refs, habits) for refs in chunks), Funnel(merged.unanswered), what)
@@ -89,12 +89,6 @@ def _form(options: Options) -> Format:
     if options.workers is not None and not 1 <= options.workers <= _MOST_WORKERS:
         raise UsageError(f"--workers {options.workers}: give 1 to {_MOST_WORKERS}.")
     return form
-
-
-def _learn(hands: Crew, merged: Merged, options: Options) -> dict[str, Habits]:
-    """The providers' habits, from a sample of the answers."""
-    batches = _batches(sample(merged.refs), options.works_per_chunk)
-    return learn(item for found in hands.map(Worker.learn, batches) for item in found)
 
 
 def _write(hands: Crew, jobs: Iterable[Job], funnel: Funnel, what: _What) -> _Written:
@@ -124,7 +118,7 @@ def _vocab_size(hands: Crew, options: Options) -> int:
     size = next(iter(hands.map(Worker.size, [None])))
     if max(options.draft_vocab) > size:
         raise UsageError(
-            f"--draft-vocab {max(options.draft_vocab)} is more than the {size} ids that the tokenizer has."
+            f"--draft-vocab {max(options.draft_vocab)} is more than the {size} ids that the tokenizer has: give fewer."
         )
     return size
 
@@ -171,8 +165,3 @@ def _manifest(
         warnings=written.tally.warnings(),
         policy=merged.policy,
     )
-
-
-def _batches(items: Sequence[T], size: int) -> Iterator[tuple[T, ...]]:
-    for start in range(0, len(items), size):
-        yield tuple(items[start : start + size])

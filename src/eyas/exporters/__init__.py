@@ -31,4 +31,4 @@ def by_name(name: str) -> Format:
     try:
         return FORMATS[name]
     except KeyError:
-        raise UsageError(f"unknown format {name!r}: --format is one of {', '.join(sorted(FORMATS))}.") from None
+        raise UsageError(f"unknown format {name!r}: give --format one of {', '.join(sorted(FORMATS))}.") from None

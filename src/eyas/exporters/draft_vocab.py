@@ -50,10 +50,7 @@ def write(
         raise UsageError(f"a draft vocabulary has 1 to {vocab_size:,} ids: correct --draft-vocab {list(sizes)}.")
     if any(each.shape != (vocab_size,) for each in counts.values()):
         raise ValueError("counts must have one number for each id of the vocabulary")
-    total = np.zeros(vocab_size, np.int64)
-    for each in counts.values():
-        total += each
-    order = np.argsort(-total, kind="stable")
+    total, order = _ranked(counts, vocab_size)
     distinct = int(np.count_nonzero(total))
     files = [_save(folder, "token_freq.npy", total)]
     for size in wanted:
@@ -67,10 +64,18 @@ def write(
         "sizes": wanted,
         "filled": {str(size): max(0, size - distinct) for size in wanted},
         "files": files,
-        "coverage": {
-            "all": _coverage(total, order, shown),
-            "datasets": {name: _coverage(counts[name], order, shown) for name in sorted(counts) if counts[name].any()},
-        },
+        "coverage": _covered(counts, total, order, shown),
+    }
+
+
+def told(counts: Mapping[str, NDArray[np.int64]], vocab_size: int) -> dict[str, Any]:
+    """What `write` tells where no draft vocabulary is wanted: `vocab_size`, `supervised_tokens`, `distinct`, `coverage`."""
+    total, order = _ranked(counts, vocab_size)
+    return {
+        "vocab_size": vocab_size,
+        "supervised_tokens": int(total.sum()),
+        "distinct": int(np.count_nonzero(total)),
+        "coverage": _covered(counts, total, order, [size for size in COVERED if size <= vocab_size]),
     }
 
 
@@ -90,6 +95,24 @@ def mapping(order: NDArray[np.int64], size: int) -> tuple[NDArray[np.int64], NDA
     t2d = np.zeros(len(order), np.bool_)
     t2d[chosen] = True
     return d2t, t2d
+
+
+def _ranked(counts: Mapping[str, NDArray[np.int64]], vocab_size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """How often each id is supervised in all, and the ids by that, the most frequent first."""
+    total = np.zeros(vocab_size, np.int64)
+    for each in counts.values():
+        total += each
+    return total, np.argsort(-total, kind="stable")
+
+
+def _covered(
+    counts: Mapping[str, NDArray[np.int64]], total: NDArray[np.int64], order: NDArray[np.int64], sizes: Sequence[int]
+) -> dict[str, Any]:
+    """The coverage of all, and by dataset where there is any."""
+    return {
+        "all": _coverage(total, order, sizes),
+        "datasets": {name: _coverage(counts[name], order, sizes) for name in sorted(counts) if counts[name].any()},
+    }
 
 
 def _coverage(counts: NDArray[np.int64], order: NDArray[np.int64], sizes: Sequence[int]) -> dict[str, float]:

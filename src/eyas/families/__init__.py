@@ -49,7 +49,9 @@ def by_name(name: str) -> Family:
     try:
         return FAMILIES[name]
     except KeyError:
-        raise UsageError(f"unknown family {name!r}: [target] family is one of {', '.join(sorted(FAMILIES))}.") from None
+        raise UsageError(
+            f"unknown family {name!r}: set [target] family to one of {', '.join(sorted(FAMILIES))}."
+        ) from None
 
 
 def guess(model: str) -> str | None:

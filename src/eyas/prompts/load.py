@@ -42,7 +42,7 @@ def load(datasets: Iterable[Dataset], base: Path, seed: int, count: Count, folde
     known: dict[tuple[str, ...], Benchmarks] = {}
     for dataset in datasets:
         if dataset.name in sets:
-            raise UsageError(f"Two sets are named {dataset.name}: give each [[datasets]] a name of its own")
+            raise UsageError(f"two sets are named {dataset.name}: give each [[datasets]] a name of its own")
         files = dataset.decontaminate
         if files and files not in known:
             known[files] = Benchmarks(_benchmarks(files, settings))

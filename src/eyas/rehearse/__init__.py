@@ -54,7 +54,9 @@ def rehearsal(job: Job, origin: Origin, wish: Wish) -> dict[str, Any]:
     done = play_all(tasks, wish.workers, lambda number: wish.heard(number, len(tasks)))
     plays, rest = _present(done[: wish.seeds]), done[wish.seeds :]
     if not any(each.requests for each in plays):
-        raise UsageError("nothing is left to ask: every quota is met, or every prompt has its answer")
+        raise UsageError(
+            "nothing is left to ask: every quota is met, or every prompt has its answer; raise a quota, or add prompts"
+        )
     groups = [_present(rest[at : at + SMALL_SEEDS]) for at in range(0, len(rest), SMALL_SEEDS)]
     compared = [
         Compared(other.setting, groups[0], group) for other, group in zip(others, groups[1:], strict=True) if group

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, TextIO
 
 from eyas.ledger import usd
-from eyas.report import who
+from eyas.report import who, workers
 from eyas.report.columns import columns, plain
 from eyas.report.end import End, words
 from eyas.report.fit import fit
@@ -118,6 +118,7 @@ def table(status: dict[str, Any], width: int = 0) -> str:
             *_sets(status["datasets"], width, free=free),
             *(() if free else (_money(money),)),
             *who.table(status),
+            *workers.table(status),
             f"cut at max_tokens: {length['answers']} answers ({length['share']:.1%}){cost}{warning}",
             f"labels (provisional): {labels}",
             *(f"habits: {plain(line, 240)}" for line in sentences(status["habits"])),

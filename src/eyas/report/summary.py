@@ -9,7 +9,7 @@ from collections import Counter
 from typing import Any
 
 from eyas.ledger import usd
-from eyas.report import who
+from eyas.report import who, workers
 from eyas.report.end import End, figures
 from eyas.state import DatasetState, State, count_stranded
 from eyas.types import STRICT, Finish, Label, StopReason, Verdict
@@ -25,7 +25,7 @@ def status(state: State, *, running: bool, predicted: End | None = None) -> dict
     over, stranded = not running and state.closed is not None, count_stranded(state)
     return {
         "schema": 1,
-        "state": _state(state, running=running),
+        "state": standing(state, running=running),
         "model": state.model,
         "datasets": {
             name: _dataset(dataset, stranded[name], over=over and state.closed is StopReason.CAP)
@@ -37,9 +37,11 @@ def status(state: State, *, running: bool, predicted: End | None = None) -> dict
             "reserved": usd(state.money.reserved),
             "unknown": usd(state.money.unknown),
             "wasted": usd(state.money.wasted),
+            "leased": usd(state.money.leased),
         },
         "yield": _yield(state),
         "providers": who.providers(state),
+        "workers": workers.figures(state),
         "throughput": who.speed(state),
         "labels": _labels(state),
         "habits": dict(sorted(state.habits.items())),
@@ -67,7 +69,8 @@ def exit_code(state: State) -> int:
     return 0
 
 
-def _state(state: State, *, running: bool) -> str:
+def standing(state: State, *, running: bool) -> str:
+    """One word: running, complete, partial or stopped. Of a run that does not run it takes one look at its works."""
     if running:
         return "running"
     if state.closed is None or state.closed in _STOPPED:

@@ -1,0 +1,1 @@
+"""Every command that the docs show: collected, checked against the program, and run in a sandbox."""
