@@ -2,7 +2,7 @@
 
     python release/wheel.py [--dist dist] [--full] [--python python3.13 ...]
 
-For each of python3.11, python3.12, … on PATH and each --python: a bare venv, the wheel with its extra `demo`, and commands run
+For each of python3.11, python3.12, … on PATH or kept by pyenv, and each --python: a bare venv, the wheel with its extra `demo`, and commands run
 from an empty folder, far from any checkout. On the first Python the sdist too. --full answers the whole demo there (two
 minutes); all others answer the first prompt of each set. Exit 0 if all went well, 1 if not, 2 if there is nothing to install.
 
@@ -10,15 +10,17 @@ The standard library is all that it needs. Installing needs the network.
 """
 
 import argparse
+import functools
 import os
 import re
-import resource
 import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -52,7 +54,7 @@ class Failed(Exception):
 class Tried:
     """One installation. `figures` holds what each step found, by the head of its column."""
 
-    python: str
+    python: Path
     what: Path
     figures: dict[str, str] = field(default_factory=dict)
     fault: str = ""
@@ -60,10 +62,26 @@ class Tried:
 
 @dataclass
 class Place:
-    """A venv, and an empty folder to stand in."""
+    """A folder with a venv, and an empty folder to stand in."""
 
-    venv: Path
-    folder: Path
+    home: Path
+
+    @property
+    def venv(self) -> Path:
+        """The venv."""
+        return self.home / "venv"
+
+    @property
+    def empty(self) -> Path:
+        """Where commands are run."""
+        return self.home / "empty"
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Nothing in it leads Python or eyas elsewhere."""
+        elsewhere = ("PYTHON", "VIRTUAL_ENV", "EYAS", "OPENROUTER")
+        kept = {key: value for key, value in os.environ.items() if not key.startswith(elsewhere)}
+        return {**kept, "PATH": f"{self.venv / 'bin'}{os.pathsep}{os.environ['PATH']}", "PYTHONNOUSERSITE": "1"}
 
     def run(self, *words: str, seconds: float = 600) -> str:
         """What a command of the venv prints.
@@ -71,39 +89,57 @@ class Place:
         Raises:
             Failed: it ends with another code than 0, or not in time.
         """
-        kept = {
-            k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "VIRTUAL_ENV", "EYAS", "OPENROUTER"))
-        }
-        env = {**kept, "PATH": f"{self.venv / 'bin'}:{os.environ['PATH']}", "PYTHONNOUSERSITE": "1"}
         try:
             done = subprocess.run(
                 [self.venv / "bin" / words[0], *words[1:]],
-                cwd=self.folder, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=seconds, check=False,
+                cwd=self.empty, env=self.environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                timeout=seconds, check=False,
             )  # fmt: skip
         except subprocess.TimeoutExpired:
-            raise Failed(f"`{words[0]} {words[1]}` took more than {seconds:.0f} s") from None
+            raise Failed(f"`{' '.join(words)[:60]}` took more than {seconds:.0f} s") from None
         if done.returncode:
-            raise Failed(
-                f"`{' '.join(words)[:60]}` ended with {done.returncode}: {(done.stderr or done.stdout)[-600:]}"
-            )
+            said = (done.stderr or done.stdout)[-600:]
+            raise Failed(f"`{' '.join(words)[:60]}` ended with {done.returncode}: {said}")
         return done.stdout
 
+    def cpu(self, *words: str) -> float:
+        """Seconds of CPU that a command of the venv takes, user and system."""
+        with subprocess.Popen(
+            [self.venv / "bin" / words[0], *words[1:]], cwd=self.empty, env=self.environment, stdout=subprocess.DEVNULL
+        ) as process:
+            _, status, used = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+        return used.ru_utime + used.ru_stime
 
-def pythons(named: list[str]) -> list[str]:
-    """The interpreters to try: those on PATH, then the named ones; each version once."""
-    candidates = [f"python3.{minor}" for minor in range(OLDEST, NEWEST + 1)] + named
-    found: dict[str, str] = {}
-    for candidate in candidates:
-        path = shutil.which(candidate)
-        if path is None:
-            if candidate in named:
-                raise SystemExit(f"{candidate} is not there: name an interpreter on PATH, or its path")
-            continue
-        asked = subprocess.run(
-            [path, "-c", "import sys; print(sys.version.split()[0])"], capture_output=True, text=True, check=True
-        )
-        found.setdefault(asked.stdout.strip(), path)
-    return list(found.values())
+
+def version(python: str | Path) -> str:
+    """Version of an interpreter; empty if it does not start, as pyenv's of a version that is not switched on does not."""
+    asked = subprocess.run(
+        [python, "-c", "import ensurepip, sys; print(sys.version.split()[0])"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return asked.stdout.strip() if asked.returncode == 0 else ""
+
+
+def on_machine(name: str) -> Path | None:
+    """The first interpreter of that name that starts and can make a venv: on PATH, then among pyenv's."""
+    folders = [Path(folder) for folder in os.environ["PATH"].split(os.pathsep)]
+    kept = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    paths = [folder / name for folder in folders] + sorted(kept.glob(f"*/bin/{name}"))
+    return next((path for path in paths if path.is_file() and version(path)), None)
+
+
+def pythons(named: list[str]) -> list[Path]:
+    """The interpreters to try: the first of each minor version on this machine, then those named."""
+    found = [on_machine(f"python3.{minor}") for minor in range(OLDEST, NEWEST + 1)]
+    for name in named:
+        path = shutil.which(name)
+        if path is None or not version(path):
+            raise SystemExit(f"{name} does not start: name an interpreter on PATH, or its path")
+        found.append(Path(path))
+    return [path for path in found if path is not None]
 
 
 def artefacts(dist: Path) -> tuple[Path, Path]:
@@ -126,6 +162,7 @@ def version_of(artefact: Path) -> str:
 def install(tried: Tried, place: Place) -> None:
     """A bare venv with that artefact and the demo's vocabulary; no requirement contradicts another."""
     begun = time.monotonic()
+    place.empty.mkdir(parents=True)
     subprocess.run([tried.python, "-m", "venv", place.venv], check=True)
     tried.figures["Python"] = place.run("python", "-c", "import sys; print(sys.version.split()[0])").strip()
     place.run("python", "-m", "pip", "install", "--quiet", f"eyas[demo] @ {tried.what.as_uri()}")
@@ -138,51 +175,62 @@ def look(tried: Tried, place: Place) -> None:
     said, wanted = place.run("eyas", "--version").strip(), version_of(tried.what)
     if not said.endswith(f" {wanted}"):
         raise Failed(f"`eyas --version` says {said!r}, the file is of {wanted}")
-    cache = f"pycache_prefix={place.folder.parent / 'compiled'}"  # else a warning of the compiler was said to pip, at installation
+    cache = (
+        f"pycache_prefix={place.home / 'compiled'}"  # else a warning of the compiler was said to pip, at installation
+    )
     tried.figures["modules"] = place.run("python", "-X", cache, "-c", MODULES).strip()
 
 
 def ask_for_help(tried: Tried, place: Place) -> None:
     """CPU that `eyas --help` takes: the median of many."""
-    spent = []
-    for _ in range(HELPS):
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        if "Usage: eyas" not in place.run("eyas", "--help"):
-            raise Failed("`eyas --help` says nothing of its usage")
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        spent.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    if "Usage: eyas" not in place.run("eyas", "--help"):
+        raise Failed("`eyas --help` says nothing of its usage")
+    spent = sorted(place.cpu("eyas", "--help") for _ in range(HELPS))
     tried.figures["--help"] = f"{statistics.median(spent) * 1000:.0f} ms CPU"
 
 
-def demo(tried: Tried, place: Place, full: bool) -> None:
-    """From prompts to rows, and a report of it."""
+def demo(tried: Tried, place: Place, *, full: bool) -> None:
+    """From prompts to rows: no answer is lost, and rows are there."""
     begun = time.monotonic()
     said = place.run("eyas", "demo", "--out", "d", *(() if full else ("--limit", "1")))
     answers = re.search(r"^(\d+) requests", said, re.MULTILINE)
-    rows = sum(len(path.read_bytes().splitlines()) for path in (place.folder / "d" / "rows").glob("rows-*.jsonl"))
+    rows = sum(len(path.read_bytes().splitlines()) for path in (place.empty / "d" / "rows").glob("rows-*.jsonl"))
     if answers is None or "answers lost by its books: 0" not in said or rows == 0:
         raise Failed(f"`eyas demo` wrote {rows} rows, and said: {said[-600:]}")
     tried.figures["demo"] = f"{answers[1]} answers, {rows} rows, {time.monotonic() - begun:.0f} s"
     place.run("eyas", "status", "d/run")
+
+
+def report(tried: Tried, place: Place) -> None:
+    """The page of the demo's run: its scripts and styles are in the package."""
     place.run("eyas", "report", "d/run", "--out", "page.html")
-    page = (place.folder / "page.html").read_text(encoding="utf-8")
+    page = (place.empty / "page.html").read_text(encoding="utf-8")
     if "uPlot" not in page:
         raise Failed("`eyas report` wrote a page without its charts")
     tried.figures["report"] = f"{len(page) // 1024} KB"
 
 
-def try_one(tried: Tried, full: bool) -> None:
-    """All steps on one installation, in a folder that goes away."""
-    with tempfile.TemporaryDirectory(prefix="eyas-wheel-") as name:
-        place = Place(Path(name) / "venv", Path(name) / "empty")
-        place.folder.mkdir()
-        try:
-            install(tried, place)
-            look(tried, place)
-            ask_for_help(tried, place)
-            demo(tried, place, full)
-        except (Failed, subprocess.CalledProcessError) as error:
-            tried.fault = str(error)
+def steps(tried: Tried, place: Place, *steps: Callable[[Tried, Place], None]) -> None:
+    """One after the other; the first that fails is the last."""
+    if tried.fault:
+        return
+    try:
+        for step in steps:
+            step(tried, place)
+    except (Failed, OSError, subprocess.SubprocessError) as error:
+        tried.fault = str(error)
+
+
+def try_all(all_tried: list[Tried], *, full: bool) -> None:
+    """Install and look one after the other; then all demos at once, since they wait more than they work."""
+    with tempfile.TemporaryDirectory(prefix="eyas-wheel-") as name, ThreadPoolExecutor(len(all_tried)) as pool:
+        places = [Place(Path(name) / str(number)) for number in range(len(all_tried))]
+        for tried, place in zip(all_tried, places, strict=True):
+            print(f"{tried.what.name} on {tried.python}", flush=True)
+            steps(tried, place, install, look, ask_for_help)
+        print("the demo", flush=True)
+        for number, (tried, place) in enumerate(zip(all_tried, places, strict=True)):
+            pool.submit(steps, tried, place, functools.partial(demo, full=full and number == 0), report)
 
 
 def table(all_tried: list[Tried]) -> str:
@@ -191,7 +239,7 @@ def table(all_tried: list[Tried]) -> str:
     rows = [heads]
     for tried in all_tried:
         kind = "wheel" if tried.what.suffix == ".whl" else "sdist"
-        figures = {"Python": tried.python, **tried.figures, "from": kind, "well": "no" if tried.fault else "yes"}
+        figures = {"Python": str(tried.python), **tried.figures, "from": kind, "well": "no" if tried.fault else "yes"}
         rows.append([figures.get(head, "-") for head in heads])
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
@@ -213,12 +261,11 @@ def main() -> int:
         return 2
     all_tried = [Tried(python, wheel) for python in found]
     all_tried.insert(1, Tried(found[0], sdist))
-    for tried in all_tried:
-        print(f"{tried.what.name} on {tried.python}", flush=True)
-        try_one(tried, full=args.full and tried is all_tried[0])
-        if tried.fault:
-            print(f"  failed: {tried.fault}", flush=True)
+    try_all(all_tried, full=args.full)
     print(table(all_tried))
+    for tried in all_tried:
+        if tried.fault:
+            print(f"{tried.what.name} on {tried.python}: {tried.fault}", file=sys.stderr)
     return 1 if any(tried.fault for tried in all_tried) else 0
 
 

@@ -182,7 +182,7 @@ class Stage:
         books = self._books(parts, parts.offer, handle)
         left = self.state.left_open()
         self.answers += (
-            await session._open(parts, books, turnkit.opened(self.log, self.state), self.options)
+            await session.open_session(parts, books, turnkit.opened(self.log, self.state), self.options)
         ).unlabelled
         self.seen["left open by a kill"] += len(left)
         self.seen["kept from drafts"] += sum(attempt.answered for attempt in left)

@@ -98,11 +98,18 @@ def test_status_keeps_its_keys(who: dict[str, int]) -> None:
     found = status(answered(who), running=False)
     assert {"schema", "state", "model", "datasets", "money", "yield", "providers", "labels", "habits", "length",
             "alarms", "predicted"} <= found.keys()  # fmt: skip
-    assert found["money"].keys() == {"cap", "settled", "reserved", "unknown", "wasted"}
+    assert found["money"].keys() == {"cap", "settled", "reserved", "unknown", "wasted", "leased"}
     for each in found["providers"].values():
         assert {"name", "answers", "output_tokens", "usd", "failures"} <= each.keys()
     if who is LOCAL:
-        assert found["money"] == {"cap": None, "settled": 0.0, "reserved": 0.0, "unknown": 0.0, "wasted": 0.0}
+        assert found["money"] == {
+            "cap": None,
+            "settled": 0.0,
+            "reserved": 0.0,
+            "unknown": 0.0,
+            "wasted": 0.0,
+            "leased": 0.0,
+        }
     json.dumps(found)
 
 
