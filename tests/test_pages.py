@@ -15,7 +15,7 @@ TEXTS = {path.name: path.read_text(encoding="utf-8") for path in (*(ROOT / "docs
 
 
 def anchors(text: str) -> set[str]:
-    """What a link to a head of this page may name, as GitHub and mkdocs make it."""
+    """What a link to a head of this page may name, as GitHub and Sphinx make it."""
     heads = re.findall(r"^#+ (.+)$", text, flags=re.MULTILINE)
     return {re.sub(r"[^\w -]", "", head.lower()).replace(" ", "-") for head in heads}
 
