@@ -1,9 +1,9 @@
 """The live view as a terminal shows it: two captures of one run, for docs/live.md.
 
-    python bench/captures.py [--in-flight 2000] [--prompts 2500] [--seconds 45]
+    python bench/captures.py [--in-flight 2000] [--prompts 2500] [--seconds 60]
 
-A simulator, and an `eyas run` over six sets in tmux at 80 by 24, watched by `eyas watch` in tmux at 120 by 40. After so many
-seconds both screens are kept as docs/live-80x24.txt and docs/live-120x40.txt, and in docs/live.md between its markers.
+A simulator, and an `eyas run` over six sets in tmux at 80 by 24, watched by `eyas watch` in tmux at 120 by 40. So many
+seconds after the limit was reached both screens are kept as docs/live-80x24.txt and docs/live-120x40.txt, and in docs/live.md between its markers.
 """
 
 import argparse
@@ -23,6 +23,8 @@ import kit
 from eyas import vocab
 
 ROOT = Path(__file__).parent.parent
+MOST_PATIENCE = 400.0
+"""Seconds until the captures are made though the limit was not reached."""
 SETS = ("B3", "B4", "B5", "B6", "B7", "B8")
 RUN_TOML = """\
 [run]
@@ -57,6 +59,14 @@ def write(folder, url, args, tokenizer):
     (folder / "RUN.toml").write_text(text, encoding="utf-8")
 
 
+def flying(rundir):
+    """Requests in flight by the pulse of the run; 0 before there is one."""
+    try:
+        return json.loads((rundir / "pulse.json").read_bytes())["in_flight"]
+    except FileNotFoundError:
+        return 0
+
+
 def keep(name, screen):
     """The screen as a file, and between its markers in the page."""
     text = "\n".join(line.rstrip() for line in screen.rstrip("\n").split("\n")) + "\n"
@@ -72,8 +82,8 @@ def keep(name, screen):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--in-flight", type=int, default=2000)
-    parser.add_argument("--prompts", type=int, default=2500, help="a set")
-    parser.add_argument("--seconds", type=float, default=90.0, help="from the first request to the captures")
+    parser.add_argument("--prompts", type=int, default=2500, help="for each set")
+    parser.add_argument("--seconds", type=float, default=60.0, help="from the limit to the captures")
     args = parser.parse_args()
     tokenizer = vocab.kimi_folder()
     market = {"length_median": 900, "length_sigma": 0.8, "speed": 0.4, "keep_ids": "false"}
@@ -84,7 +94,8 @@ def main():
         try:
             tmux("new-session", "-d", "-s", "small", "-x", "80", "-y", "24",
                  f"export OPENROUTER_API_KEY={kit.KEY}; {eyas} run RUN.toml --yes")  # fmt: skip
-            while not (folder / "kimi-b" / "pulse.json").exists():
+            patient = time.monotonic() + MOST_PATIENCE
+            while flying(folder / "kimi-b") < 0.98 * args.in_flight and time.monotonic() < patient:
                 time.sleep(0.5)
             tmux("new-session", "-d", "-s", "large", "-x", "120", "-y", "40", f"{eyas} watch kimi-b")
             time.sleep(args.seconds)

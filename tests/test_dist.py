@@ -28,7 +28,7 @@ KINDS = {".py", ".typed", ".jsonl", ".md", ".html", ".css", ".js", ".LICENSE"}
 LICENCES = {"LICENSE", "examples/demo/SOURCES.md", "src/eyas/report/page/static/uPlot.LICENSE"}
 TOP = {
     ".ci", ".gitignore", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile", "PKG-INFO", "README.md",
-    "bench", "docs", "examples", "pyproject.toml", "release", "src", "tests", "tests_real", "trainers",
+    "bench", "docs", "examples", "pyproject.toml", "release", "src", "tests", "tests_ray", "tests_real", "trainers",
 }  # fmt: skip
 """What an sdist may hold: the source and nothing that was made from it."""
 

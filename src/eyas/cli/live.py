@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import TextIO
 
-from eyas.cli.progress import Progress
+from eyas.cli.listener import Progress
 from eyas.cli.screen import Screen
 from eyas.engine.run import Engine
 from eyas.report.live.frame import Frame

@@ -10,6 +10,7 @@ from contextlib import ExitStack, contextmanager
 from enum import StrEnum
 from typing import TextIO
 
+from eyas.cli.listener import Progress
 from eyas.engine.outlook import outlook
 from eyas.engine.run import Engine
 from eyas.report.progress import Line
@@ -31,16 +32,6 @@ def shows(wish: str | None, stream: TextIO, environment: Mapping[str, str] = os.
     if wish in (Show.PLAIN, Show.NONE):
         return Show(wish)
     return Show.LIVE if stream.isatty() and environment.get("TERM", "") not in ("", "dumb") else Show.PLAIN
-
-
-class Progress:
-    """Shows nothing: what the other ways are told, too."""
-
-    def begin(self, engine: Engine) -> None:
-        """A session begins."""
-
-    def tick(self, engine: Engine) -> None:
-        """Time passed."""
 
 
 class Plain(Progress):

@@ -1,0 +1,101 @@
+"""A run over three workers of a Ray cluster on this machine, beside the same run of one machine at equal total in flight.
+
+    .venv-ray/bin/python bench/cluster.py --in-flight 600 --prompts 3000 --runs 3
+
+Prints answers a second over the middle half of each run, by turns, and the CPU that the leading process takes an answer: the
+difference between a long and a short run, so that its start is not counted. Answers come whole (`stream = false`), so that two
+cores carry simulator, cluster and workers; the simulator keeps an answer as long as its tokens take.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from contextlib import closing
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+
+from ray.cluster_utils import Cluster
+from tests import kit
+
+from eyas import vocab
+from eyas.events import Settled
+from eyas.journal import Store
+from eyas.standing import ANSWERED
+
+WORKERS = 3
+
+
+def run(folder: Path, sim: kit.Sim, prompts: int, in_flight: int, on: str) -> tuple[float, float]:
+    """Answers a second in the middle half, and seconds of CPU of the process that was typed."""
+    folder.mkdir()
+    kit.write_run(folder, sim, vocab.kimi_folder(), prompts, usd=1000.0, in_flight=in_flight, max_tokens=2048)
+    path = folder / "RUN.toml"
+    text = path.read_text().replace("max_tokens = 2048", "max_tokens = 2048\nstream = false")
+    path.write_text(f"{text}[cluster]\nworkers = {WORKERS}\nin_flight_per_worker = {in_flight // WORKERS}\n")
+    command = [
+        sys.executable,
+        "-m",
+        "eyas",
+        "run",
+        "RUN.toml",
+        "--yes",
+        "--progress",
+        "none",
+        *(("--on", on) if on else ()),
+    ]
+    env = {**os.environ, "OPENROUTER_API_KEY": kit.KEY}
+    process = subprocess.Popen(command, cwd=folder, env=env, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    said = process.stderr.read()
+    _, status, used = os.wait4(process.pid, 0)
+    if os.waitstatus_to_exitcode(status):
+        raise SystemExit(said)
+    with closing(Store(folder / "run")) as store:
+        ends = sorted(e.at for _, e in store.events() if isinstance(e, Settled) and e.verdict in ANSWERED)
+    first, last = ends[len(ends) // 4], ends[3 * len(ends) // 4]
+    return len(ends) / 2 / (last - first), used.ru_utime + used.ru_stime
+
+
+def main() -> None:
+    """Measure."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--in-flight", type=int, default=600)
+    parser.add_argument("--prompts", type=int, default=3000)
+    parser.add_argument("--runs", type=int, default=3)
+    given = parser.parse_args()
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
+    for _ in range(WORKERS):
+        cluster.add_node(num_cpus=2)
+    on = f"ray:{cluster.address}"
+    rates: dict[str, list[float]] = {"one machine": [], "three workers": []}
+    cpu: list[float] = []
+    try:
+        with (
+            tempfile.TemporaryDirectory() as name,
+            kit.simulator(vocab.kimi_folder(), length_median=300, speed=1) as sim,
+        ):
+            for number in range(given.runs):
+                for what, where in (("one machine", ""), ("three workers", on)):
+                    rate, used = run(Path(name) / f"{number}{bool(where)}", sim, given.prompts, given.in_flight, where)
+                    rates[what].append(rate)
+                    cpu += [used] if where else []
+                    print(f"{what}: {rate:.1f} answers/s, {used:.1f} s of CPU", flush=True)
+            few = given.prompts // 3
+            short = [run(Path(name) / f"s{n}", sim, few, given.in_flight, on)[1] for n in range(given.runs)]
+    finally:
+        cluster.shutdown()
+    one, three = (statistics.median(rates[what]) for what in rates)
+    each = (statistics.median(cpu) - statistics.median(short)) / (given.prompts - few)
+    print(f"median: one machine {one:.1f}, three workers {three:.1f} answers/s: {three / one - 1:+.1%}")
+    print(f"the leading process: {1000 * each:.2f} ms of CPU an answer")
+
+
+if __name__ == "__main__":
+    main()
