@@ -36,7 +36,7 @@ tokenizer = "{tokenizer}"
 max_tokens = 4096
 [budget]
 usd = 60.0
-output_tokens = 400_000
+output_tokens = 1_500_000
 [providers]
 ignore = ["fireworks", "baseten"]
 [limits]

@@ -1,10 +1,11 @@
 """Install what `make dist` made as a stranger would, on each Python found, and use it.
 
-    python release/wheel.py [--dist dist] [--full] [--python python3.13 ...]
+    python release/wheel.py [--dist dist] [--full] [--here] [--python python3.13 ...]
 
-For each of python3.11, python3.12, … on PATH or kept by pyenv, and each --python: a bare venv, the wheel with its extra `demo`, and commands run
-from an empty folder, far from any checkout. On the first Python the sdist too. --full answers the whole demo there (two
-minutes); all others answer the first prompt of each set. Exit 0 if all went well, 1 if not, 2 if there is nothing to install.
+For each of python3.11, python3.12, … on PATH or kept by pyenv, and each --python: a bare venv, the wheel with its extra `demo`,
+and commands run from an empty folder, far from any checkout. --here: of the Python that runs this only, and each --python. On
+the first Python the sdist too. --full answers the whole demo there (two minutes); all others answer the first prompt of each
+set. Exit 0 if all went well, 1 if not, 2 if there is nothing to install.
 
 The standard library is all that it needs. Installing needs the network.
 """
@@ -131,9 +132,10 @@ def on_machine(name: str) -> Path | None:
     return next((path for path in paths if path.is_file() and version(path)), None)
 
 
-def pythons(named: list[str]) -> list[Path]:
-    """The interpreters to try: the first of each minor version on this machine, then those named."""
-    found = [on_machine(f"python3.{minor}") for minor in range(OLDEST, NEWEST + 1)]
+def pythons(named: list[str], *, here: bool) -> list[Path]:
+    """The interpreters to try: the first of each minor version on this machine (`here`: the one that runs this), then those named."""
+    names = () if here else (f"python3.{minor}" for minor in range(OLDEST, NEWEST + 1))
+    found = [Path(sys.executable) if here else None, *map(on_machine, names)]
     for name in named:
         path = shutil.which(name)
         if path is None or not version(path):
@@ -252,10 +254,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--dist", type=Path, default=Path("dist"))
     parser.add_argument("--full", action="store_true")
+    parser.add_argument("--here", action="store_true")
     parser.add_argument("--python", dest="named", action="append", default=[], metavar="NAME")
     args = parser.parse_args()
     wheel, sdist = artefacts(args.dist)
-    found = pythons(args.named)
+    found = pythons(args.named, here=args.here)
     if not found:
         print(f"no python3.{OLDEST} or newer on PATH: name one with --python", file=sys.stderr)
         return 2
