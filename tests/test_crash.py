@@ -25,7 +25,7 @@ KILLS = [
         "call",
         "fdatasync:signal=SIGKILL:when=16",
         ends=(KILLED,),
-        again=Point("kill", "call", "pwrite64:signal=SIGKILL:when=30", ends=(KILLED,)),
+        again=Point("kill", "call", "pwrite64:signal=SIGKILL:when=12", ends=(KILLED,)),
     ),
 ]
 ERRORS = [

@@ -21,10 +21,10 @@ from eyas.engine.orders import Grant, Handed, Orders, Report
 from eyas.engine.regain import Regain
 from eyas.engine.settle import Books
 from eyas.errors import StorageError, WorkerLost
-from eyas.events import Alarm, AnyEvent, GivenBack, Granted, Settled, WorkerJoined, WorkerLeft
+from eyas.events import Alarm, AnyEvent, Corrected, GivenBack, Granted, Settled, TurnRefused, WorkerJoined, WorkerLeft
 from eyas.ledger import reservation
 from eyas.state import Left
-from eyas.state.turns import begun
+from eyas.state.turns import begun, doubtful
 from eyas.state.workers import named, works_of
 from eyas.types import StopReason, Verdict, Work
 
@@ -146,13 +146,12 @@ class Coordinator:
         if isinstance(event, GivenBack):
             for conversation in works_of(event.works):
                 self.books.pool.put_back(self.handed.pop(conversation))
-        if not isinstance(event, Settled):
-            return
-        work = state.attempts[event.attempt].work
-        if event.verdict is Verdict.DONE:
-            self.books.quotas.learn(work, state.prompt_tokens(work), event.tokens, event.seconds)
-        if begun(work) not in state.workers[event.worker].works:
-            self.handed.pop(begun(work), None)
+        if isinstance(event, Settled | Corrected | TurnRefused):
+            work = event.work if isinstance(event, TurnRefused) else state.attempts[event.attempt].work
+            if isinstance(event, Settled) and event.verdict is Verdict.DONE:
+                self.books.quotas.learn(work, state.prompt_tokens(work), event.tokens, event.seconds)
+            if begun(work) not in state.workers[event.worker].works:
+                self.handed.pop(begun(work), None)
 
     async def _orders(self, number: int, hand: Hand) -> Orders:
         """What a worker is told next; a new grant is durable before it is told."""
@@ -241,7 +240,9 @@ class Coordinator:
 
     def _busy(self, number: int) -> bool:
         worker = self.books.state.workers.get(number)
-        return worker is not None and bool(worker.works or self.hands[number].grants)
+        if worker is None:
+            return False
+        return bool(self.hands[number].grants) or any(not doubtful(self.books.state, each) for each in worker.works)
 
     def _exhausted(self, number: int) -> bool:
         """Whether a worker can do nothing with what it has, and has given back all money."""

@@ -14,6 +14,7 @@ from eyas.families import Loaded
 from eyas.journal import Store
 from eyas.records import Run
 from eyas.state import Attempt, State
+from eyas.state.workers import mine
 from eyas.types import Completion, Outcome, Prices, Record
 
 KILLED = "the process was killed while this was in flight"
@@ -27,9 +28,10 @@ def left_open(
     """(attempt, outcome, event without its time) for every attempt that a killed process left.
 
     Text that was kept becomes a partial answer; its cost is looked up later. An attempt killed before its headers has no
-    generation id: it keeps its whole reservation as unknown, and its work is asked again under one of its own.
+    generation id: it keeps its whole reservation as unknown, and its work is asked again under one of its own. What a worker
+    asked whose journal was not read to the end is left: only that journal can say what became of it.
     """
-    for attempt in state.left_open():
+    for attempt in mine(state):
         outcome = drafts.outcome(store.drafts(attempt.id), KILLED, attempt.generation_id)
         kept = 0
         if isinstance(outcome, Completion):

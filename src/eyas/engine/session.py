@@ -208,10 +208,10 @@ def _await_costs(books: Books, turns: Turns, inputs: Inputs, scope: Scope) -> No
     """Have works of unknown outcome asked again, and cut answers fetched, as soon as their costs are known."""
     works = [attempt.work for attempt in books.state.unknown()]
     prompts = prompts_of(inputs, ((work.dataset, work.prompt_id) for work in works))
-    routes = {route.tag: route for route in books.setting.served.routes}
+    routes, elsewhere = {route.tag: route for route in books.setting.served.routes}, away(books.state)
     for attempt in books.state.unknown():
         work, name = attempt.work, (attempt.work.dataset, attempt.work.prompt_id)
-        if name not in prompts or not scope.holds(work.dataset):
+        if name not in prompts or not scope.holds(work.dataset) or begun(work) in elsewhere:
             continue
         unknown = books.state.work(work).verdict is Verdict.UNKNOWN
         cut = attempt.tag in routes and cut_short(books.state, attempt, routes[attempt.tag])

@@ -77,7 +77,7 @@ _APPLY.update(
         Intent: attempts.begun,
         Headers: attempts.headers,
         Settled: attempts.settled,
-        Corrected: attempts.corrected,
+        Corrected: workers.corrected,
         Labelled: attempts.labelled,
         Learned: lambda state, event: state.habits.update(event.habits),
         Alarm: lambda state, event: state.alarms.append(event.detail),

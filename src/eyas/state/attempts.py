@@ -5,7 +5,7 @@ from __future__ import annotations
 from eyas.errors import LedgerError
 from eyas.events import Corrected, Headers, Intent, Labelled, Settled
 from eyas.ledger import cost_of
-from eyas.standing import ANSWERED, MOST_LOST, Attempt, DatasetState, ProviderState, better, stand
+from eyas.standing import ANSWERED, MOST_LOST, Attempt, DatasetState, Left, ProviderState, better, stand
 from eyas.state.model import State, drop, stand_by
 from eyas.state.turns import after, followed
 from eyas.types import STRICT, FailureKind, Label, Verdict, Work
@@ -71,7 +71,7 @@ def _takes(state: State, attempt: Attempt, event: Settled) -> bool:
 def _end_work(state: State, attempt: Attempt, event: Settled) -> None:
     dataset = state.datasets.setdefault(attempt.work.dataset, DatasetState())
     dataset.cost += event.cost or 0
-    if attempt.work.prompt_id in dataset.forgotten:
+    if attempt.work.prompt_id in dataset.forgotten or (not attempt.answered and _late(state, event)):
         return
     work = state.work(attempt.work)
     work.tries += event.counted_try
@@ -89,6 +89,11 @@ def _end_work(state: State, attempt: Attempt, event: Settled) -> None:
         stand(dataset, work, event.verdict, event.kind)
     if attempt.work.prompt_id in dataset.turns and not work.owed:
         _break_off(state, dataset, attempt.work)
+
+
+def _late(state: State, event: Settled) -> bool:
+    """Whether it comes of a worker that was given up: where its works stand, others say by now."""
+    return event.worker != 0 and state.workers[event.worker].left is Left.WRITTEN_OFF
 
 
 def _break_off(state: State, dataset: DatasetState, work: Work) -> None:

@@ -115,6 +115,8 @@ def turn_added(state: State, event: TurnAdded) -> None:
 def turn_refused(state: State, event: TurnRefused) -> None:
     """A later turn cannot be asked; an answer that it has from before stands."""
     known, dataset = state.work(event.work), state.datasets[event.work.dataset]
+    if not known.owed and event.worker:
+        return  # a worker that was given up had answered it, as came to light meanwhile
     if not known.owed:
         raise LedgerError(f"{event.work.key} was refused after it had ended")
     known.prompt_tokens, known.detail = 0, event.detail

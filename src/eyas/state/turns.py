@@ -39,6 +39,19 @@ def over(state: State, work: Work) -> bool:
     return last or broken_off(state, work)
 
 
+def unknown(state: State, work: Work) -> bool:
+    """Whether it waits for an outcome that is not known: it may be asked again then."""
+    known = state.works.get(work)
+    return known is not None and known.verdict is Verdict.UNKNOWN
+
+
+def doubtful(state: State, conversation: Work) -> bool:
+    """Whether one of a conversation's turns waits so."""
+    last = state.datasets[conversation.dataset].turns.get(conversation.prompt_id, 0)
+    turns = (msgspec.structs.replace(conversation, turn=turn) for turn in range(last + 1))
+    return any(unknown(state, work) for work in turns)
+
+
 def followed(state: State, work: Work) -> bool:
     """Whether the user's next turn can come after it: it is done, and its answer is whole (not cut at max_tokens)."""
     known = state.works.get(work)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from eyas.errors import LedgerError
-from eyas.events import AnyEvent, GivenBack, Granted, Settled, WorkerJoined, WorkerLeft
+from eyas.events import AnyEvent, Corrected, GivenBack, Granted, Intent, Settled, TurnRefused, WorkerJoined, WorkerLeft
 from eyas.ledger import Lease
-from eyas.standing import Left, WorkerState
+from eyas.standing import Attempt, Left, WorkerState
+from eyas.state.attempts import corrected as cost_known
 from eyas.state.model import APPLY, State
-from eyas.state.turns import begun, over
+from eyas.state.turns import begun, over, unknown
 from eyas.types import Work
 
 
@@ -65,17 +67,55 @@ def take(state: State, event: AnyEvent) -> None:
     worker = state.workers.get(event.worker)
     if worker is None or event.seq <= worker.seq or worker.left is Left.READ:
         raise LedgerError(f"event {event.seq} of worker {event.worker} is not one that can come now")
-    before, lease = state.money.committed, worker.lease
+    before, work = state.money.committed, _work(state, event)
     APPLY[type(event)](state, event)
     worker.heard(event)
-    if isinstance(event, Settled) and over(state, work := state.attempts[event.attempt].work):
-        worker.works.discard(begun(work))
-    change = state.money.committed - before
+    if work is not None and worker.left is Left.NOT:
+        _keep(state, worker, work, asked=isinstance(event, Intent))
+    _draw(state, worker, state.money.committed - before)
+
+
+def corrected(state: State, event: Corrected) -> None:
+    """A cost became known: of an attempt of a worker whose journal was not read to the end, its lease has what that frees.
+
+    The worker may find it out as well, and spend it.
+    """
+    before = state.money.committed
+    cost_known(state, event)
+    if not event.worker:
+        for worker in state.workers.values():
+            if worker.left is not Left.READ and _has(worker.attempts, event.attempt):
+                _draw(state, worker, state.money.committed - before)
+
+
+def _draw(state: State, worker: WorkerState, change: int) -> None:
+    """What a worker's requests hold and cost became so much more: out of its lease, or of what was written off."""
     if worker.left is Left.NOT:
-        worker.lease = lease.use(change)
-        state.money = state.money.released(lease, worker.lease)
-    elif change > 0:
-        state.money, worker.lease = state.money.found(lease, change)
+        lease = worker.lease.use(change)
+        state.money, worker.lease = state.money.released(worker.lease, lease), lease
+    else:
+        state.money, worker.lease = state.money.found(worker.lease, change)
+
+
+def _keep(state: State, worker: WorkerState, work: Work, *, asked: bool) -> None:
+    """A worker has a conversation from when it asks something of it until nothing more can come."""
+    if asked:
+        worker.works.add(begun(work))  # it may have ended with a part, which is asked for again
+    elif over(state, work) and not unknown(state, work):
+        worker.works.discard(begun(work))
+
+
+def _work(state: State, event: AnyEvent) -> Work | None:
+    """The work that an event begins, or may end; what an attempt cost ends one only if that was not known."""
+    if isinstance(event, Settled | Corrected):
+        work = state.attempts[event.attempt].work
+        return work if isinstance(event, Settled) or unknown(state, work) else None
+    return event.work if isinstance(event, Intent | TurnRefused) else None
+
+
+def _has(ascending: list[int], number: int) -> bool:
+    place = bisect_left(ascending, number)
+    return place < len(ascending) and ascending[place] == number
 
 
 def present(state: State, number: int) -> WorkerState:
@@ -88,6 +128,13 @@ def present(state: State, number: int) -> WorkerState:
     if worker is None or worker.left is not Left.NOT:
         raise LedgerError(f"there is no worker {number}, or it has left")
     return worker
+
+
+def mine(state: State) -> list[Attempt]:
+    """Attempts without an outcome that no worker can tell of any more, oldest first."""
+    theirs = (worker.attempts for worker in state.workers.values() if worker.left is not Left.READ)
+    told = {number for numbers in theirs for number in numbers}
+    return [attempt for attempt in state.left_open() if attempt.id not in told]
 
 
 def away(state: State) -> set[Work]:
