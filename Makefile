@@ -121,7 +121,7 @@ test-real: $(REAL)/.done
 $(RAY)/.done: pyproject.toml
 	$(PYTHON) -m venv $(RAY)
 	$(RAY)/bin/python -m pip install --quiet --upgrade 'pip>=25.1'
-	$(RAY)/bin/python -m pip install --quiet --editable '.[demo,ray]' 'pytest>=8.3' 'pytest-timeout>=2.3'
+	$(RAY)/bin/python -m pip install --quiet --editable '.[demo,ray]' 'pytest>=8.3' 'pytest-timeout>=2.3' 'hypothesis>=6.130'
 	@touch $@
 
 test-ray: $(RAY)/.done

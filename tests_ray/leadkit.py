@@ -17,7 +17,7 @@ from eyas.state import Left, State, askable, fold
 from eyas.state.turns import begun, over
 from eyas.state.workers import away, named, works_of
 from eyas.types import Work
-from tests.leasekit import OPENED, TALKS, TURNS, Grants, Peer
+from tests_ray.leasekit import OPENED, TALKS, TURNS, Grants, Peer
 
 
 @dataclass

@@ -18,14 +18,14 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
+from tests.test_ledger_machine import PICK, SHARE, profile
 
 from eyas.events import GivenBack, Headers, Intent
 from eyas.state import ANSWERED, Left, fold
 from eyas.state.workers import works_of
 from eyas.types import Verdict, Work
-from tests.leadkit import Lead
-from tests.leasekit import TALKS, Grants, Peer, play, refuses
-from tests.test_ledger_machine import PICK, SHARE, profile
+from tests_ray.leadkit import Lead
+from tests_ray.leasekit import TALKS, Grants, Peer, play, refuses
 
 MOST_WORKERS = 4
 TAPE = st.binary(min_size=8, max_size=40)

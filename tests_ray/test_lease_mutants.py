@@ -19,10 +19,10 @@ from eyas.ledger import Lease, Money
 from eyas.standing import Left
 from eyas.state import State, attempts, workers
 from eyas.types import Work
-from tests import leadkit
-from tests.leadkit import Lead
-from tests.leasekit import Peer
-from tests.test_lease_machine import Leases
+from tests_ray import leadkit
+from tests_ray.leadkit import Lead
+from tests_ray.leasekit import Peer
+from tests_ray.test_lease_machine import Leases
 
 CAUGHT = (AssertionError, LedgerError, CapReached, KeyError, IndexError, BaseExceptionGroup)
 APPLY = states._APPLY
