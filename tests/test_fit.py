@@ -21,7 +21,9 @@ from eyas.state import State
 WORDS = st.lists(st.from_regex(r"[a-z./-]{1,20}", fullmatch=True), max_size=40)
 
 
-@given(WORDS, st.integers(24, 120), st.sampled_from(["", "  ", "    "]))
+@given(
+    WORDS, st.integers(26, 120), st.sampled_from(["", "  ", "    "])
+)  # 4 to begin with, 2 more, and the longest word
 def test_no_line_is_wider_and_no_word_is_lost(words: list[str], width: int, lead: str) -> None:
     """The same words in the same order, whole, within the width."""
     text = lead + " ".join(words)
