@@ -116,7 +116,7 @@ def test_what_was_imported_says_nothing_of_what_asking_costs(make: Make, kimi: L
 
 def test_a_run_asks_only_what_was_not_imported(tmp_path: Path, kimi: Loaded, kimi_folder: Path) -> None:
     """Half of the answers come from a file, the simulator is asked for the others, and the export has all."""
-    with kit.simulator(kimi_folder) as sim:
+    with kit.simulator(kimi_folder, length_median=60, speed=20) as sim:
         kit.write_run(tmp_path, sim, kimi_folder, 8)
         texts = [json.loads(line)["prompt"] for line in (tmp_path / "prompts.jsonl").read_text().splitlines()]
         rows = [forms(kimi, asked(text), sampled(kimi))["sglang ids"] for text in texts[:4]]

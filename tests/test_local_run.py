@@ -164,7 +164,7 @@ def test_a_local_run_imported_answers_and_the_api_finish_one_quota(kimi_folder: 
         write(other, "vllm", [server.url], kimi_folder, 10)  # its first ten prompts are those of the run
         assert kit.eyas(other, "run", "RUN.toml", "--progress", "none").returncode == 0
         assert kit.eyas(other, "export", "run", "--out", "out").returncode == 0
-    with kit.simulator(kimi_folder) as sim:
+    with kit.simulator(kimi_folder, length_median=60, speed=20) as sim:
         more = f'[fallback]\nbackend = "openrouter"\nbase_url = "{sim.url}"\n[budget]\nusd = 5.0'
         options = {"set": SHORT, "speed": 1000, "fail_after": 12}
         with enginekit.replicas(1, "vllm", kimi_folder, tmp_path, **options) as (server,):
