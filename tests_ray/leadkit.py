@@ -11,12 +11,12 @@ from typing import cast
 import msgspec
 
 from eyas.engine.absorb import Emit, absorb
-from eyas.events import AnyEvent, Corrected, GivenBack, Granted, PromptAdded, WorkerJoined, WorkerLeft
+from eyas.events import AnyEvent, Corrected, GivenBack, Granted, PromptAdded, Settled, WorkerJoined, WorkerLeft
 from eyas.journal import Payload
 from eyas.state import Left, State, askable, fold
 from eyas.state.turns import begun, over
-from eyas.state.workers import away, named, works_of
-from eyas.types import Work
+from eyas.state.workers import away, mine, named, works_of
+from eyas.types import FailureKind, Verdict, Work
 from tests_ray.leasekit import OPENED, TALKS, TURNS, Grants, Peer
 
 
@@ -115,6 +115,8 @@ class Lead:
         del self.events[cut:]
         self.state = fold(self.events)
         self.heard = Counter({number: worker.seq for number, worker in self.state.workers.items()})
+        for attempt in mine(self.state):
+            self.emit(Settled(at=6.0, attempt=attempt.id, verdict=Verdict.AGAIN, cost=None, kind=FailureKind.LOST))
         self.look()
 
     def look_up(self, attempt: int, bill: int) -> None:

@@ -116,6 +116,11 @@ def looked_up_for_others(patch: Patch) -> None:
     patch.setitem(APPLY, Corrected, attempts.corrected)
 
 
+def settled_for_others(patch: Patch) -> None:
+    """A coordinator that was killed settles what flies at its workers, as one machine alone does with its own."""
+    patch.setattr(leadkit, "mine", State.left_open)
+
+
 def given_up_while_unknown(patch: Patch) -> None:
     """A conversation that waits for an unknown outcome is its worker's no more, though it asks again."""
     patch.setattr(workers, "unknown", lambda _state, _work: False)
@@ -152,6 +157,7 @@ MUTANTS = (
     granted_beside_the_books,
     freed_unread,
     looked_up_for_others,
+    settled_for_others,
     given_up_while_unknown,
     kept_after_a_refusal,
     a_part_fetched_unseen,
