@@ -6,6 +6,7 @@ from tests.shown.lines import Shown
 
 GPU = "needs a GPU, or a trainer's environment; `make test-trainers` runs the trainers' own code"
 SERVER = "starts a server that needs a GPU; the tests have a stand-in of it (docs/standins.md)"
+ON_RAY = "needs Ray; `make test-ray` runs it over four nodes"
 EXPLAINED: dict[str, str] = {
     "git clone ": "needs the network; every push runs in a checkout (.ci/run)",
     "make ": "makes an environment, or takes minutes; the target is looked up in the Makefile",
@@ -21,6 +22,8 @@ EXPLAINED: dict[str, str] = {
     "vllm serve ": SERVER,
     "python -m sglang.launch_server ": SERVER,
     "llama-server ": "starts a server of its own; `make test-real` starts it with a real model",
+    "eyas run RUN.toml --on ray": ON_RAY,
+    "eyas export RUNDIR --on ray": ON_RAY,
     "eyas rehearse --scenario founding": "takes two minutes of CPU; bench/rehearse.py plays the scenario smaller",
 }
 """What a command begins with, without variables before it and without the folder of an environment."""

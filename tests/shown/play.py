@@ -39,7 +39,7 @@ PLAYS = frozenset(
 ASKING = ("run", "plan", "retry", "forget")
 """Commands whose questions are answered with yes, as on a terminal; for the others there is none."""
 _WORK = re.compile(r"[A-Za-z][\w.-]*/[0-9a-f]{16}(?P<rest>(/t\d+)?(/s\d+)?)")
-_SHELL = re.compile(r"\s(?P<sign>[|>])\s+(?P<rest>.+)$")
+_SHELL = re.compile(r"\s(?P<sign>\||2?>)\s+(?P<rest>.+)$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,9 +122,10 @@ class Playing:
         ended = self.eyas(*words)
         if found is None or ended.code:
             return ended
-        if found["sign"] == ">":
-            (self.folder / found["rest"]).write_text(ended.out, encoding="utf-8")
-            return Ended(0, "", ended.err)
+        if found["sign"] != "|":
+            said = ended.err if found["sign"] == "2>" else ended.out
+            (self.folder / found["rest"]).write_text(said, encoding="utf-8")
+            return Ended(0, ended.out, "") if found["sign"] == "2>" else Ended(0, "", ended.err)
         return self._shell(found["rest"], ended.out)
 
     def _known(self, word: str, text: str) -> str:
