@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+import os
+from collections.abc import Callable, Generator, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,14 @@ from eyas.vocab import write_kimi_vocabulary
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
 RECORDED = Path(__file__).parent / "data" / "recorded"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def as_urgent_as_before() -> Generator[None]:
+    """A command that steps back (`eyas report --watch`) does not take the tests after it along: no process gets out of that."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "nice", lambda _: 0, raising=False)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -181,12 +181,13 @@ def test_an_interrupted_run_and_a_key_file(tmp_path: Path, kimi_folder: Path, ki
     async def whole() -> tuple[int, bytes, set[bytes]]:
         async with market(kimi, Fault(delay=60.0)) as between:
             lay_out(tmp_path / "at", between.url, kimi_folder, ("headers_seconds = 1.0", "headers_seconds = 60.0"))
+            others = children()
             running = asyncio.ensure_future(
                 watched(tmp_path / "at", "run", "RUN.toml", "--yes", "--key-file", str(secret), key_file=True)
             )
             while not between.chats and not running.done():
                 await asyncio.wait([running], timeout=0.02)
-            child = child_of(os.getpid())
+            (child,) = children() - others
             with pytest.raises(LockedError, match=f"in use by process {child}:"), lock(tmp_path / "at" / "run"):
                 pass
             for _ in range(2):
@@ -200,9 +201,9 @@ def test_an_interrupted_run_and_a_key_file(tmp_path: Path, kimi_folder: Path, ki
     assert_nowhere(tmp_path / "at", output, *listed)
 
 
-def child_of(pid: int) -> int:
-    """The one process that a process has started."""
-    return int(Path(f"/proc/{pid}/task/{pid}/children").read_text())
+def children() -> set[int]:
+    """The processes that this one has started, and that are there."""
+    return {int(each) for each in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()}
 
 
 def errors_of(folder: Path, tokenizer: Path, kimi: Loaded) -> list[BaseException]:

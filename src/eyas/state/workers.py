@@ -67,12 +67,12 @@ def take(state: State, event: AnyEvent) -> None:
     worker = state.workers.get(event.worker)
     if worker is None or event.seq <= worker.seq or worker.left is Left.READ:
         raise LedgerError(f"event {event.seq} of worker {event.worker} is not one that can come now")
-    before, work = state.money.committed, _work(state, event)
+    before, ends = state.money.committed, _may_end(state, event)
     APPLY[type(event)](state, event)
     worker.heard(event)
-    if work is not None and worker.left is Left.NOT:
-        _keep(state, worker, work, asked=isinstance(event, Intent))
-    _draw(state, worker, state.money.committed - before)
+    if isinstance(event, Intent) and worker.left is Left.NOT:
+        worker.works.add(begun(event.work))  # it may have ended with a part, which is asked for again
+    _follow(state, worker, ends, state.money.committed - before)
 
 
 def corrected(state: State, event: Corrected) -> None:
@@ -80,37 +80,36 @@ def corrected(state: State, event: Corrected) -> None:
 
     The worker may find it out as well, and spend it.
     """
-    before = state.money.committed
+    before, ends = state.money.committed, _may_end(state, event)
     cost_known(state, event)
     if not event.worker:
         for worker in state.workers.values():
             if worker.left is not Left.READ and _has(worker.attempts, event.attempt):
-                _draw(state, worker, state.money.committed - before)
+                _follow(state, worker, ends, state.money.committed - before)
 
 
-def _draw(state: State, worker: WorkerState, change: int) -> None:
-    """What a worker's requests hold and cost became so much more: out of its lease, or of what was written off."""
-    if worker.left is Left.NOT:
-        lease = worker.lease.use(change)
-        state.money, worker.lease = state.money.released(worker.lease, lease), lease
-    else:
+def _follow(state: State, worker: WorkerState, ends: Work | None, change: int) -> None:
+    """What a worker's requests hold and cost became so much more: out of its lease, or of what was written off.
+
+    A conversation is no more with it once nothing more of that can come.
+    """
+    if worker.left is not Left.NOT:
         state.money, worker.lease = state.money.found(worker.lease, change)
+        return
+    lease = worker.lease.use(change)
+    state.money, worker.lease = state.money.released(worker.lease, lease), lease
+    if ends is not None and over(state, ends) and not unknown(state, ends):
+        worker.works.discard(begun(ends))
 
 
-def _keep(state: State, worker: WorkerState, work: Work, *, asked: bool) -> None:
-    """A worker has a conversation from when it asks something of it until nothing more can come."""
-    if asked:
-        worker.works.add(begun(work))  # it may have ended with a part, which is asked for again
-    elif over(state, work) and not unknown(state, work):
-        worker.works.discard(begun(work))
-
-
-def _work(state: State, event: AnyEvent) -> Work | None:
-    """The work that an event begins, or may end; what an attempt cost ends one only if that was not known."""
-    if isinstance(event, Settled | Corrected):
-        work = state.attempts[event.attempt].work
-        return work if isinstance(event, Settled) or unknown(state, work) else None
-    return event.work if isinstance(event, Intent | TurnRefused) else None
+def _may_end(state: State, event: AnyEvent) -> Work | None:
+    """The work that an event may end; what an attempt cost ends one only if that was not known."""
+    if isinstance(event, Settled):
+        return state.attempt(event.attempt).work
+    if isinstance(event, Corrected):
+        work = state.attempt(event.attempt).work
+        return work if unknown(state, work) else None
+    return event.work if isinstance(event, TurnRefused) else None
 
 
 def _has(ascending: list[int], number: int) -> bool:
