@@ -117,7 +117,7 @@ def test_a_coordinator_that_is_killed_goes_on_where_it_was(kimi_folder: Path, tm
 
 
 def test_what_cannot_be_read_stays_set_apart(kimi_folder: Path, tmp_path: Path) -> None:
-    """A worker whose directory is gone keeps its money and its prompts; nobody else asks these."""
+    """A worker whose directory is gone keeps its money and its prompts, until it is written off; what turns up late counts."""
     with kit.simulator(kimi_folder, length_median=100, speed=5) as sim:
         config = fleetkit.write(tmp_path, sim, kimi_folder, 200, usd=10.0)
         hidden = tmp_path / "hidden"
@@ -134,7 +134,22 @@ def test_what_cannot_be_read_stays_set_apart(kimi_folder: Path, tmp_path: Path) 
             assert away.lease.left > 0
             assert run.state.money.leased == away.lease.left
             assert not any(work in kit.answered(run) for work in away.works)
+            (number,) = [number for number, worker in run.state.workers.items() if worker is away]
         assert ended.reason is StopReason.COMPLETE
+        written_off = kit.eyas(tmp_path, "reconcile", "run", "--write-off", str(number))
+        assert written_off.returncode == 0, written_off.stderr
+        assert kit.eyas(tmp_path, "run", "RUN.toml", "--yes").returncode in (0, 5)
+        with closing(Run(config.dir)) as run:
+            assert len(kit.answered(run)) == 200
+            assert run.state.workers[number].lease.lost > 0
+            assert run.state.money.committed <= 10**10
+        hidden.rename(config.dir / "workers" / str(number))
+        assert kit.eyas(tmp_path, "run", "RUN.toml", "--yes").returncode in (0, 5)
+        with closing(check(tmp_path, sim, 10**10)) as run:
+            assert run.state.workers[number].left is Left.READ
+            assert run.state.workers[number].lease.lost == 0
+            assert run.state.money.reserved == 0
+            assert len(kit.answered(run)) == 200
 
 
 def test_conversations_go_on_at_another_worker(kimi_folder: Path, tmp_path: Path) -> None:

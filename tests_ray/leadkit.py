@@ -100,7 +100,7 @@ class Lead:
         peer.close(bill)
         self.absorb(peer, len(peer.rows))
         had = set(self.state.workers[peer.number].works)
-        if self.state.workers[peer.number].left is Left.NOT:
+        if self.state.workers[peer.number].left is not Left.READ:
             self.sure(WorkerLeft(at=4.0, who=peer.number))
         self.free |= {talk for talk in had if next(self.owed(talk), None)}
 

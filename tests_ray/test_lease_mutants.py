@@ -13,7 +13,7 @@ from hypothesis.stateful import run_state_machine_as_test
 from eyas import state as states
 from eyas.engine.absorb import Emit
 from eyas.errors import CapReached, LedgerError
-from eyas.events import AnyEvent, Corrected, Event, Granted, TurnRefused, WorkerLeft
+from eyas.events import AnyEvent, Corrected, Event, Granted, Intent, TurnRefused, WorkerLeft
 from eyas.journal import Row
 from eyas.ledger import Lease, Money
 from eyas.standing import Left
@@ -105,7 +105,7 @@ def freed_unread(patch: Patch) -> None:
     """The lease of a lost worker is free at once, whatever its journal holds."""
 
     def let_go(lead: Lead, peer: Peer, _bill: object) -> None:
-        if lead.state.workers[peer.number].left is Left.NOT:
+        if lead.state.workers[peer.number].left is not Left.READ:
             lead.sure(WorkerLeft(at=4.0, who=peer.number))
 
     patch.setattr(Lead, "to_the_end", let_go)
@@ -128,18 +128,30 @@ def given_up_while_unknown(patch: Patch) -> None:
 
 def kept_after_a_refusal(patch: Patch) -> None:
     """A conversation that ends with a turn that cannot be asked stays with its worker."""
-    right: Callable[[State, AnyEvent], Work | None] = workers._work
+    right: Callable[[State, AnyEvent], Work | None] = workers._may_end
     patch.setattr(
-        workers, "_work", lambda state, event: None if isinstance(event, TurnRefused) else right(state, event)
+        workers, "_may_end", lambda state, event: None if isinstance(event, TurnRefused) else right(state, event)
     )
+
+
+def kept_after_a_cost(patch: Patch) -> None:
+    """A conversation that ends with what the coordinator found out stays with its worker."""
+    right: Callable[[State, AnyEvent], Work | None] = workers._may_end
+    patch.setattr(workers, "_may_end", lambda state, event: right(state, event) if event.worker else None)
 
 
 def a_part_fetched_unseen(patch: Patch) -> None:
     """A conversation that ended with a part is not its worker's again when that is asked to become whole."""
-    right: Callable[..., None] = workers._keep
-    patch.setattr(
-        workers, "_keep", lambda state, worker, work, *, asked: asked or right(state, worker, work, asked=False)
-    )
+    right = APPLY[Event]
+
+    def take(state: State, event: Any) -> None:
+        works = state.workers[event.worker].works
+        had = set(works)
+        right(state, event)
+        if isinstance(event, Intent):
+            works &= had
+
+    patch.setitem(APPLY, Event, take)
 
 
 def late_words_stand(patch: Patch) -> None:
@@ -160,6 +172,7 @@ MUTANTS = (
     settled_for_others,
     given_up_while_unknown,
     kept_after_a_refusal,
+    kept_after_a_cost,
     a_part_fetched_unseen,
     late_words_stand,
 )

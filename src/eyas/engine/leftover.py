@@ -56,10 +56,14 @@ class Intake:
 async def take_back(intake: Intake) -> list[int]:
     """Read what every worker left that has not gone in order; gives those that cannot be read now.
 
-    Their money and their conversations stay with them: only their journals can say what became of these.
+    Their money and their conversations stay with them: only their journals can say what became of these. One that was written
+    off has neither any more; but what it was paid for is taken in if its journal turns up.
     """
-    open_ones = [number for number, worker in intake.state.workers.items() if worker.left is Left.NOT]
-    return [number for number in open_ones if not await read_to_the_end(intake, number)]
+    away: list[int] = []
+    for number, worker in intake.state.workers.items():
+        if worker.left is not Left.READ and not await read_to_the_end(intake, number) and worker.left is Left.NOT:
+            away.append(number)
+    return away
 
 
 async def read_to_the_end(intake: Intake, worker: int) -> bool:

@@ -25,7 +25,7 @@ def joined(state: State, event: WorkerJoined) -> None:
 
 def granted(state: State, event: Granted) -> None:
     """It may spend more, and has more to ask."""
-    worker = present(state, event.to)
+    worker = known(state, event.to)
     if event.number != worker.grants + 1:
         raise LedgerError(f"grant {event.number} to worker {event.to} comes after grant {worker.grants}")
     worker.grants = event.number
@@ -36,7 +36,7 @@ def granted(state: State, event: Granted) -> None:
 
 def given_back(state: State, event: GivenBack) -> None:
     """It has less."""
-    worker = present(state, event.by)
+    worker = known(state, event.by)
     if event.number != worker.backs + 1:
         raise LedgerError(f"worker {event.by} gave back {event.number} after {worker.backs}")
     worker.backs = event.number
@@ -46,13 +46,18 @@ def given_back(state: State, event: GivenBack) -> None:
 
 
 def left(state: State, event: WorkerLeft) -> None:
-    """It is gone: what it has not used is free again, or is taken as spent where nobody can say what became of it."""
-    worker = present(state, event.who)
+    """It is gone: what it has not used is free again, or is taken as spent where nobody can say what became of it.
+
+    A journal that turns up after that, and is read to its end, says what was not spent after all.
+    """
+    worker = known(state, event.who, late=not event.written_off)
     worker.works.clear()
     worker.attempts = worker.attempts if event.written_off else []
     if event.written_off:
         state.money = state.money.write_off(worker.lease)
         worker.lease = replace(worker.lease, lost=worker.lease.left)
+    elif worker.left is Left.WRITTEN_OFF:
+        state.money, worker.lease = state.money.found(worker.lease, worker.lease.lost)
     else:
         state.money = state.money.released(worker.lease, Lease())
     worker.left = Left.WRITTEN_OFF if event.written_off else Left.READ
@@ -64,9 +69,9 @@ def take(state: State, event: AnyEvent) -> None:
     Raises:
         LedgerError: the event was taken in before, or nothing more may come of that worker.
     """
-    worker = state.workers.get(event.worker)
-    if worker is None or event.seq <= worker.seq or worker.left is Left.READ:
-        raise LedgerError(f"event {event.seq} of worker {event.worker} is not one that can come now")
+    worker = known(state, event.worker, late=True)
+    if event.seq <= worker.seq:
+        raise LedgerError(f"event {event.seq} of worker {event.worker} was taken in before")
     before, ends = state.money.committed, _may_end(state, event)
     APPLY[type(event)](state, event)
     worker.heard(event)
@@ -117,14 +122,14 @@ def _has(ascending: list[int], number: int) -> bool:
     return place < len(ascending) and ascending[place] == number
 
 
-def present(state: State, number: int) -> WorkerState:
-    """A worker that has not left.
+def known(state: State, number: int, *, late: bool = False) -> WorkerState:
+    """A worker that has not left; with `late`, one that was written off may be heard of as well.
 
     Raises:
         LedgerError: there is none of that number.
     """
     worker = state.workers.get(number)
-    if worker is None or worker.left is not Left.NOT:
+    if worker is None or worker.left is Left.READ or (worker.left is Left.WRITTEN_OFF and not late):
         raise LedgerError(f"there is no worker {number}, or it has left")
     return worker
 
