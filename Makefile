@@ -60,8 +60,9 @@ venv: $(VENV)/.demo
 demo: $(VENV)/.demo
 	$(BIN)/eyas demo --out $(OUT)
 
+JOBS ?= 4
 test: $(VENV)/.test
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
 check: $(VENV)/.check
 	$(BIN)/ruff check .

@@ -22,6 +22,11 @@ settings.load_profile("untimed")
 RECORDED = Path(__file__).parent / "data" / "recorded"
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The long ones first: at the end no process is left alone with them."""
+    items.sort(key=lambda item: item.get_closest_marker("e2e") is None)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def as_urgent_as_before() -> Generator[None]:
     """A command that steps back (`eyas report --watch`) does not take the tests after it along: no process gets out of that."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -10,10 +11,12 @@ import subprocess
 import sys
 import urllib.request
 from collections import Counter
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from eyas.records import Run
 from eyas.types import Prompt, Verdict, Work
@@ -95,6 +98,13 @@ def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         text=True,
     )
+
+
+def until(process: subprocess.Popen[str], what: Callable[[], bool]) -> None:
+    """Look again and again, while a process goes on, until it is so."""
+    while not what():
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            pytest.fail(f"it ended with {process.wait(0.05)} before that")
 
 
 def eyas(folder: Path, *arguments: str, timeout: float = 170) -> subprocess.CompletedProcess[str]:

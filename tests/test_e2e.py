@@ -30,8 +30,9 @@ def test_kills_lose_nothing(folder: Path, kimi_folder: Path) -> None:
     with kit.simulator(kimi_folder, tps=60, length_median=200, length_sigma=0.3, slots=0) as sim:
         kit.write_run(folder, sim, kimi_folder, 60, in_flight=30, draft_seconds=0.25)
         asked: dict[str, int] = {}
-        for seconds in (2.5, 3.5, 4.5, 4.0):
+        for seconds in (1.0, 2.0, 3.0, 2.5):
             process = kit.start(folder, "run", "RUN.toml", "--yes", "--progress", "none")
+            kit.until(process, lambda: sim.state()["in_flight"] > 0)
             with pytest.raises(Exception, match="timed out"):
                 process.wait(seconds)
             kit.kill(process)

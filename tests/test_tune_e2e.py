@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,24 +14,19 @@ from tests import kit
 pytestmark = pytest.mark.e2e
 
 
-def until(what: Callable[[], bool]) -> None:
-    """Ask `what` again and again, each time with a look at the simulator, until it is so."""
-    assert any(what() for _ in range(20_000))
-
-
 def test_a_live_run_is_changed(tmp_path: Path, kimi_folder: Path) -> None:
     """Fewer fly and the cheapest endpoint is asked no more, seconds after the command; a second run of it starts afresh."""
     with kit.simulator(kimi_folder, tps=60, ttft=0.05, length_median=150, length_sigma=0.3, slots=0) as sim:
         kit.write_run(tmp_path, sim, kimi_folder, 400, in_flight=40)
         with kit.start(tmp_path, "run", "RUN.toml", "--yes", "--json", "--progress", "none") as process:
-            until(lambda: sim.state()["in_flight"] >= 30)
+            kit.until(process, lambda: sim.state()["in_flight"] >= 30)
             tuned = kit.eyas(tmp_path, "tune", "run", "in_flight=5", "drop=chutes")
             assert tuned.returncode == 0, tuned.stderr
             assert tuned.stdout == "in_flight: 40 → 5\nchutes/int4: asked → dropped\n"
             assert "RUN.toml says what holds after it" in tuned.stderr
             asked = {row["tag"] for row in sim.books().values()}
             assert asked >= {"chutes/int4"}
-            until(lambda: sim.state()["in_flight"] <= 5)
+            kit.until(process, lambda: sim.state()["in_flight"] <= 5)
             before = sum(row["tag"] == "chutes/int4" for row in sim.books().values())
             refused = kit.eyas(tmp_path, "tune", "run", "drop=nobody")
             assert (refused.returncode, refused.stdout) == (2, "")

@@ -23,11 +23,6 @@ FAST = {"tps": 60, "ttft": 0.05, "length_median": 120, "length_sigma": 0.3, "slo
 SHOW, HIDE = "\x1b[?25h", "\x1b[?25l"
 
 
-def until(what: Callable[[], bool]) -> None:
-    """Ask `what` again and again until it is so."""
-    assert any(what() for _ in range(20_000))
-
-
 @contextmanager
 def on_terminal(folder: Path, *arguments: str, **more: str) -> Generator[tuple[subprocess.Popen[str], int]]:
     """`eyas ARGUMENTS` with stderr, or with stdout for `watch`, on a terminal of 80 by 24; gives the terminal's other end."""
@@ -122,7 +117,7 @@ def test_a_live_run_is_watched_to_its_end(tmp_path: Path, kimi_folder: Path) -> 
     with kit.simulator(kimi_folder, **{**FAST, "tps": 25}) as sim:
         kit.write_run(tmp_path, sim, kimi_folder, 120, in_flight=20)
         with kit.start(tmp_path, "run", "RUN.toml", "--yes", "--progress", "none") as process:
-            until(lambda: sim.state()["in_flight"] == 20)
+            kit.until(process, lambda: sim.state()["in_flight"] == 20)
             with on_terminal(tmp_path, "watch", "run") as (watch, master):
                 said = read(master, lambda text: "/20 in flight" in text)
                 process.send_signal(signal.SIGINT)
@@ -135,7 +130,7 @@ def test_a_live_run_is_watched_to_its_end(tmp_path: Path, kimi_folder: Path) -> 
         assert "`eyas run RUN.toml` goes on" in last_frame(said)
         assert said.rindex(SHOW) > said.rindex(HIDE)
         with kit.start(tmp_path, "run", "RUN.toml", "--yes", "--progress", "none") as process:
-            until(lambda: sim.state()["in_flight"] > 10 and (tmp_path / "run" / "pulse.json").exists())
+            kit.until(process, lambda: sim.state()["in_flight"] > 10 and (tmp_path / "run" / "pulse.json").exists())
             before = sorted(each.name for each in (tmp_path / "run").iterdir())
             once = kit.eyas(tmp_path, "watch", "run", "--once")
             assert re.search(r"running 0:0\d", once.stdout)
