@@ -134,12 +134,6 @@ def kept_after_a_refusal(patch: Patch) -> None:
     )
 
 
-def kept_after_a_cost(patch: Patch) -> None:
-    """A conversation that ends with what the coordinator found out stays with its worker."""
-    right: Callable[[State, AnyEvent], Work | None] = workers._may_end
-    patch.setattr(workers, "_may_end", lambda state, event: right(state, event) if event.worker else None)
-
-
 def a_part_fetched_unseen(patch: Patch) -> None:
     """A conversation that ended with a part is not its worker's again when that is asked to become whole."""
     right = APPLY[Event]
@@ -172,7 +166,6 @@ MUTANTS = (
     settled_for_others,
     given_up_while_unknown,
     kept_after_a_refusal,
-    kept_after_a_cost,
     a_part_fetched_unseen,
     late_words_stand,
 )
