@@ -14,7 +14,7 @@ RAY ?= .venv-ray
 help:
 	@echo "make venv    install eyas into .venv, with what the demo needs"
 	@echo "make demo    the whole way against the built-in simulator: no key, no network after installation"
-	@echo "make test    all tests (no network, no key)"
+	@echo "make test    all tests (no network, no key), four at a time; JOBS=1: one by one"
 	@echo "make check   lint and strict types"
 	@echo "make docs    the documentation as HTML in site/, which opens without a network; fails on any warning"
 	@echo "make docs-serve   the same, then at http://127.0.0.1:8010/ until ^C"
@@ -26,7 +26,7 @@ help:
 	@echo "make crash   more than 200 crash points of the real binary (root, strace, mkfs.ext4, loop devices)"
 	@echo "make trainers   install SpecForge and speculators for CPUs into .venv-trainers: 1.7 GB"
 	@echo "make test-trainers   SpecForge and speculators read the rows, a head learns: 1.7 GB, 6 minutes"
-	@echo "make test-ray    a run over a Ray cluster of four nodes on this machine: 0.3 GB, ten minutes"
+	@echo "make test-ray    a run over a Ray cluster of four nodes on this machine: 0.3 GB, 17 minutes"
 	@echo "make test-real   a real model behind llama.cpp's server: 0.5 GB, 13 minutes"
 
 $(BIN)/python:

@@ -28,7 +28,7 @@ CAUGHT = (AssertionError, LedgerError, CapReached, KeyError, IndexError, BaseExc
 APPLY = states._APPLY
 
 Patch = pytest.MonkeyPatch
-STEPS = settings(max_examples=500, stateful_step_count=30, deadline=None, database=None, derandomize=True,
+STEPS = settings(max_examples=500, stateful_step_count=50, deadline=None, database=None, derandomize=True,
                  phases=(Phase.generate,), report_multiple_bugs=False)  # fmt: skip
 
 

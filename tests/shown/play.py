@@ -122,11 +122,13 @@ class Playing:
         ended = self.eyas(*words)
         if found is None or ended.code:
             return ended
-        if found["sign"] != "|":
-            said = ended.err if found["sign"] == "2>" else ended.out
-            (self.folder / found["rest"]).write_text(said, encoding="utf-8")
-            return Ended(0, ended.out, "") if found["sign"] == "2>" else Ended(0, "", ended.err)
-        return self._shell(found["rest"], ended.out)
+        if found["sign"] == "|":
+            return self._shell(found["rest"], ended.out)
+        to_file, left = (
+            (ended.err, Ended(0, ended.out)) if found["sign"] == "2>" else (ended.out, Ended(0, "", ended.err))
+        )
+        (self.folder / found["rest"]).write_text(to_file, encoding="utf-8")
+        return left
 
     def _known(self, word: str, text: str) -> str:
         """A work of the run in place of one that the page shows, which was made elsewhere."""
