@@ -113,6 +113,17 @@ def test_the_cursor_is_hidden_and_comes_back(pty: Pty) -> None:
     assert HIDE not in said[said.rindex(SHOW) :]
 
 
+def test_the_echo_of_an_interrupt_takes_no_line(pty: Pty) -> None:
+    """Whatever was drawn, full lines and messages: the cursor waits where a line begins, so that ^C never wraps."""
+    clock = Clock()
+    with opened(pty, frames(), clock) as screen:
+        for message in ("", "starting nothing more", ""):
+            if message:
+                say(message)
+            clock.show(screen)
+            assert re.sub(r"\x1b\[[?0-9;]*[A-Za-z]", "", pty.read()).endswith(".\r")
+
+
 def test_a_message_stands_above_the_frame_which_makes_room(pty: Pty) -> None:
     """Its lines are written once, the frame is lower meanwhile, and rises again later."""
     clock, heights = Clock(), []

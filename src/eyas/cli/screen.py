@@ -204,7 +204,7 @@ class Screen:
         self._live.update(frame, refresh=True)
         if fresh:  # the frame has made room by now: it is written anew below them
             self._console.print(*fresh, sep="\n")
-        self._terminal.write(_END)
+        self._terminal.write("\r" + _END)  # at the end of a full line the terminal's echo of ^C would begin a line more
         self._terminal.flush()
 
 
