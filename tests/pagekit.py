@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from eyas.report import workers
 from eyas.report.document import (
     Course,
     Coverage,
@@ -33,6 +34,17 @@ from tests.pageparts import (
     spread,
     yield_table,
 )
+
+_WORKERS = [
+    ("10.0.0.1", "left", 15_850, 5_900_000, 45.15, 0.0, 0),
+    ("10.0.0.2", "written off", 14_000, 6_100_000, 41.25, 0.0, 0),
+    ("10.0.0.3", "away or at work", 0, 0, 0.0, 1.75, 12),
+]
+LED: dict[str, Any] = {
+    "alarms": [],
+    "workers": {str(number): dict(zip(workers.HEADS, each, strict=True)) for number, each in enumerate(_WORKERS, 1)},
+}
+"""What `eyas status --json` says of a run over three machines, as far as the page reads it."""
 
 
 def report(*, samples: int = 60, tokens: int = 500, usd: float = 86.4, **changes: Any) -> Report:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
 
+from eyas.cli.live import Live
 from eyas.engine.coordinator import Coordinator
 from eyas.engine.grants import Crew
 from eyas.records import Run
+from eyas.report.end import By
+from eyas.report.live.pulse import FILE, Pulse, decode
 from eyas.state import Left
 from eyas.types import StopReason, Verdict
 from tests import fleetkit, kit
@@ -54,6 +58,43 @@ def check(folder: Path, sim: kit.Sim, cap: int) -> Run:
     assert money.settled <= billed <= money.committed
     assert money.leased == sum(worker.lease.left for worker in run.state.workers.values() if worker.left is Left.NOT)
     return run
+
+
+def test_it_is_watched_as_a_run_of_one_machine_is(kimi_folder: Path, tmp_path: Path) -> None:
+    """What its workers have in flight stands in one pulse, which others can read; the live view draws it and hears every event."""
+    seen: list[Pulse] = []
+    left: list[Pulse] = []
+    with kit.simulator(kimi_folder, length_median=60, speed=10) as sim:
+        config = fleetkit.write(tmp_path, sim, kimi_folder, 200, usd=10.0)
+        with (tmp_path / "terminal").open("w+") as out, ExitStack() as stack:
+            screen = Live(out, stack)
+
+            def tick(coordinator: Coordinator) -> None:
+                screen.tick(coordinator)
+                seen.append(coordinator.pulse or Pulse(pid=0, at=0))
+                path = tmp_path / "run" / FILE
+                left.extend([decode(path.read_bytes())] if path.exists() else [])
+
+            def begin(coordinator: Coordinator, _: Here) -> None:
+                screen.begin(coordinator)
+                coordinator.on_tick = tick
+
+            ended = asyncio.run(fleetkit.led(config, begin))
+        said = (tmp_path / "terminal").read_text()
+    assert ended.reason is StopReason.COMPLETE, ended
+    busy = [pulse for pulse in seen if pulse.in_flight]
+    assert busy
+    for pulse in busy:
+        assert pulse.pid == os.getpid()
+        assert pulse.in_flight == sum(lane.in_flight for lane in pulse.workers.values())
+        assert pulse.in_flight == sum(lane.in_flight for lane in pulse.lanes.values()) <= pulse.limit <= 120
+    assert {len(pulse.workers) for pulse in busy} >= {3}
+    assert any(pulse.by is By.COMPLETE and pulse.ends_at and pulse.ends_at > pulse.at for pulse in busy)
+    assert all(pulse in seen for pulse in left)
+    assert len({pulse.at for pulse in left}) > 2
+    assert not (tmp_path / "run" / FILE).exists()
+    assert "complete, took" in said
+    assert all(f"{number} node-{number}" in said for number in (1, 2, 3))
 
 
 @pytest.mark.parametrize("twice", [False, True])

@@ -139,6 +139,29 @@ def test_a_second_session_appends_and_close_writes_what_waits(tmp_path: Path) ->
     assert (tmp_path / NAME).stat().st_mode & 0o077 == 0, "prompts and answers are for their owner's eyes"
 
 
+def test_a_closed_journal_lies_in_one_file_though_others_have_it_open(tmp_path: Path) -> None:
+    """Whoever looks on (`eyas watch`, a worker's desk) keeps no log beside it; one that is amid reading is not waited for."""
+
+    async def written() -> None:
+        journal = Journal(tmp_path)
+        for event, payload in history():
+            await journal.write(event, payload)
+        journal.close()
+
+    asyncio.run(written())
+    log = tmp_path / f"{NAME}-wal"
+    with contextlib.closing(Store(tmp_path)) as store:
+        assert store.last()
+        asyncio.run(written())
+        assert log.stat().st_size == 0
+        assert len(list(store.events())) == 2 * len(history())
+        amid = store.events()
+        next(amid)
+        asyncio.run(written())
+        assert len(list(amid)) == 2 * len(history()) - 1
+        assert len(list(store.events())) == 3 * len(history())
+
+
 def test_drafts_round_trip_and_vanish_at_settle(tmp_path: Path, journal: Journal) -> None:
     """Parts come back in order; those of a settled attempt are gone, those of others stay."""
     first, second = (

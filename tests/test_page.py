@@ -129,7 +129,7 @@ def test_uplot_is_as_npm_has_it() -> None:
 @pytest.mark.parametrize("payload", PAYLOADS.values(), ids=PAYLOADS.keys())
 def test_no_text_of_others_becomes_an_element(payload: str) -> None:
     """With a payload in every text the page has the same elements as without, signs for unseen characters apart."""
-    report = pagekit.report(samples=2, tokens=8)
+    report = pagekit.report(samples=2, tokens=8, status=pagekit.LED)
     clean, dirty = Walk(html(report)), Walk(html(poisoned(report, payload)))
     kinds = [[name for name, each in walk.elements if each.get("class") != "sign"] for walk in (clean, dirty)]
     assert kinds[0] == kinds[1]
@@ -204,6 +204,19 @@ def test_servers_without_dollars_show_none() -> None:
     assert "$" not in shown
     assert 'id="cost"' not in shown
     assert "Servers" in shown
+
+
+def test_workers_are_shown_as_providers_are() -> None:
+    """Of a run over many machines: where each ran, what became of it, what it did; without dollars none; of one machine nothing."""
+    walk = Walk(html(pagekit.report(samples=0, status=pagekit.LED)))
+    shown = " ".join(walk.words)
+    for each in ("Workers", "10.0.0.2", "written off", "14,000", "6,100,000", "41.25", "1.75"):
+        assert each in shown, each
+    assert ("section", "workers") in [(name, found.get("id")) for name, found in walk.elements]
+    free = " ".join(Walk(html(pagekit.report(samples=0, usd=0.0, status=pagekit.LED))).words)
+    assert "10.0.0.2" in free
+    assert "41.25" not in free
+    assert "Workers" not in html(pagekit.report(samples=0))
 
 
 def test_a_run_without_answers_says_what_is_missing_and_how_to_get_it() -> None:

@@ -21,7 +21,7 @@ from eyas.report.document import Report
 from eyas.survey import Survey, Wanted
 from eyas.survey.tables import HEADS, tables
 from eyas.types import Record, Work
-from tests import exportkit
+from tests import exportkit, pagekit
 
 Make = Callable[..., Record]
 
@@ -96,6 +96,15 @@ def test_tables_hold_the_same_figures(run: Path, tmp_path: Path, capsys: pytest.
         name: step["tokens"] for name, step in steps.items()
     }
     assert sum(int(row["answers"]) for row in read["lengths.csv"] if row["kind"] == "prompt") == 13
+
+
+def test_workers_are_a_table_too() -> None:
+    """Of a run over many machines: one row a worker."""
+    text = tables(pagekit.report(status={"datasets": {}, **pagekit.LED}))["workers.csv"]
+    assert text.splitlines()[2:] == [
+        "2,10.0.0.2,written off,14000,6100000,41.25,0.0,0",
+        "3,10.0.0.3,away or at work,0,0,0.0,1.75,12",
+    ]
 
 
 def test_no_cell_is_a_formula(run: Path, kimi: Loaded) -> None:

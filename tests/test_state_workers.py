@@ -17,8 +17,10 @@ from eyas.events import (
     WorkerJoined,
     WorkerLeft,
 )
+from eyas.report.summary import status
 from eyas.standing import MOST_LOST
 from eyas.state import Left, State, fold
+from eyas.survey.together import together
 from eyas.types import FailureKind, Prices, Verdict, Work
 
 WORK = Work("A", "1")
@@ -98,3 +100,12 @@ def test_after_its_end_nothing_comes_of_a_worker(event: AnyEvent) -> None:
         state: State = fold((*BEGUN, *attempt(1, Verdict.DONE, 30), *end))
         with pytest.raises(LedgerError, match="it has left"):
             state.apply(event)
+
+
+def test_workers_of_several_runs_stay_apart() -> None:
+    """A report of two runs has two first workers, each with what it did, and not one with the sums."""
+    one, two = ({**status(fold((*BEGUN, *more)), running=False)} for more in ((), attempt(1, Verdict.DONE, 7)))
+    found = together([one, two])["workers"]
+    assert found == {"1.1": one["workers"]["1"], "2.1": two["workers"]["1"]}
+    assert [each["usd"] for each in found.values()] == [0.0, 7e-9]
+    assert together([two])["workers"] == two["workers"]

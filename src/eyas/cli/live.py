@@ -5,9 +5,8 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import TextIO
 
-from eyas.cli.listener import Progress
+from eyas.cli.listener import Carried, Progress
 from eyas.cli.screen import Screen
-from eyas.engine.run import Engine
 from eyas.report.live.frame import Frame
 from eyas.report.live.recent import Recent
 from eyas.report.live.rows import Glyphs
@@ -22,20 +21,20 @@ class Live(Progress):
     def __init__(self, stream: TextIO, stack: ExitStack) -> None:
         self._stream = stream
         self._stack = stack
-        self._sessions: list[tuple[Engine, Recent]] = []
+        self._sessions: list[tuple[Carried, Recent]] = []
         self._screen: Screen | None = None
         self._over = False
 
-    def begin(self, engine: Engine) -> None:
+    def begin(self, session: Carried) -> None:
         """Hear all events of the session from now on, and show it."""
-        recent = Recent.of(engine.books.state)
-        engine.books.fold = recent.take
-        self._sessions = [(engine, recent)]
+        recent = Recent.of(session.books.state)
+        session.books.fold = recent.take
+        self._sessions = [(session, recent)]
         if self._screen is None:
             self._screen = self._stack.enter_context(Screen(self._stream, self._frame))
             self._stack.callback(self._end)
 
-    def tick(self, engine: Engine) -> None:
+    def tick(self, session: Carried) -> None:
         """Draw, if it is time."""
         if self._screen is not None:
             self._screen.show()
@@ -45,7 +44,7 @@ class Live(Progress):
         self._over = True
 
     def _frame(self, width: int, height: int, glyphs: Glyphs) -> Frame:
-        (engine, recent), *_ = self._sessions
+        (session, recent), *_ = self._sessions
         where = standing(recent.state, running=not self._over)
-        pulse = None if self._over else engine.pulse
-        return view(snapshot(recent, pulse, engine.books.world.wall(), where), width, height, glyphs)
+        pulse = None if self._over else session.pulse
+        return view(snapshot(recent, pulse, session.books.world.wall(), where), width, height, glyphs)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import sys
 from collections.abc import Generator, Mapping
@@ -10,9 +9,7 @@ from contextlib import ExitStack, contextmanager
 from enum import StrEnum
 from typing import TextIO
 
-from eyas.cli.listener import Progress
-from eyas.engine.outlook import outlook
-from eyas.engine.run import Engine
+from eyas.cli.listener import Carried, Progress
 from eyas.report.progress import Line
 
 LINES, LINES_SEEN = 10.0, 2.0
@@ -40,10 +37,11 @@ class Plain(Progress):
     def __init__(self, stream: TextIO) -> None:
         self._line = line_of(stream)
 
-    def tick(self, engine: Engine) -> None:
+    def tick(self, session: Carried) -> None:
         """Write a line, if it is time."""
-        books = engine.books
-        self._line.tick(books.state, len(engine.flights), books.last_error, functools.partial(outlook, engine))
+        books, pulse = session.books, session.pulse
+        end = pulse.end(books.world.wall()) if pulse else None
+        self._line.tick(books.state, session.in_flight, books.last_error, end)
 
 
 @contextmanager

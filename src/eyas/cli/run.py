@@ -15,6 +15,7 @@ import click
 
 from eyas.cli import start
 from eyas.cli.keys import key_for
+from eyas.cli.listener import Carried
 from eyas.cli.progress import progress as shown
 from eyas.cli.say import columns_of, say
 from eyas.config import RunConfig, Shard, load
@@ -76,7 +77,7 @@ def command(
         if on is not None:
             from eyas.cli import led  # noqa: PLC0415  # loads what only a run over many machines needs
 
-            ended = led.run(config, text, key, options, (on, progress))
+            ended = led.run(config, text, key, options, (on, led.Shown(both(begin, view.begin), view.tick)))
         else:
             ended = start.run_loop(run_config(config, text, key, options, other))
     code = finish(ended, as_json=as_json, quiet=quiet)
@@ -125,42 +126,43 @@ def say_fallback(ended: Ended) -> None:
     say(f"eyas: {plain(ended.detail, 400) or 'no server is left that may answer the rest'}; going on at [fallback]")
 
 
-def say_found(scope: Scope, engine: Engine) -> None:
+def say_found(scope: Scope, session: Carried) -> None:
     """Say what a resumed run found and does next, and watch signals."""
-    books = engine.books
+    books = session.books
     asked = None if scope.whole else books.pool.size
     for sentence in sentences(books.state, books.setting.config.dir, len(books.pool.repeats), asked):
         say(plain(sentence, 600))
-    watch_signals(engine)
+    watch_signals(session)
 
 
-def watch_signals(engine: Engine) -> None:
+def watch_signals(session: Carried) -> None:
     """^C and SIGTERM drain; a second one aborts. From here on what is loaded stays."""
     freeze_heap()
     loop = asyncio.get_running_loop()
-    engine.tuner.say = say
+    if isinstance(session, Engine):
+        session.tuner.say = say
 
     def interrupt() -> None:
-        again = engine.books.stopping is StopReason.INTERRUPTED
-        bills = engine.books.setting.backend.bills
+        again = session.books.stopping is StopReason.INTERRUPTED
+        bills = session.books.setting.backend.bills
         text = "keeps their text" if bills else "has them asked again by the next run"
         say(
             f"ending what flies; {'its text is kept' if bills else 'it is asked again by the next run'}"
             if again
-            else f"starting nothing more; {len(engine.flights)} in flight may land (^C again ends them and {text})"
+            else f"starting nothing more; {session.in_flight} in flight may land (^C again ends them and {text})"
         )
-        engine.interrupt()
+        session.interrupt()
 
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, interrupt)
 
 
-def both(first: Callable[[Engine], None], second: Callable[[Engine], None]) -> Callable[[Engine], None]:
+def both(first: Callable[[Carried], None], second: Callable[[Carried], None]) -> Callable[[Carried], None]:
     """One listener for two."""
 
-    def hear(engine: Engine) -> None:
-        first(engine)
-        second(engine)
+    def hear(session: Carried) -> None:
+        first(session)
+        second(session)
 
     return hear
 

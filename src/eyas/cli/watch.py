@@ -129,4 +129,4 @@ def lines(watched: Watched) -> None:
         pulse, errors = watched.pulse, watched.recent.errors(1)
         flying = pulse.in_flight if pulse else len(state.left_open())
         last = f"{errors[0].tag}: {errors[0].kind}: {errors[0].detail}" if errors else ""
-        line.tick(state, flying, last, lambda pulse=pulse: pulse and pulse.end(time.time()))
+        line.tick(state, flying, last, pulse.end(time.time()) if pulse else None)

@@ -23,6 +23,7 @@ from eyas.engine.settle import Books
 from eyas.errors import StorageError, WorkerLost
 from eyas.events import Alarm, AnyEvent, Corrected, GivenBack, Granted, Settled, TurnRefused, WorkerJoined, WorkerLeft
 from eyas.ledger import reservation
+from eyas.report.live.pulse import Pulse
 from eyas.state import Left
 from eyas.state.turns import begun, doubtful
 from eyas.state.workers import named, works_of
@@ -41,7 +42,11 @@ def _nothing(_: object) -> None:
 
 @dataclass(slots=True)
 class Coordinator:
-    """One session. `on_tick` hears of the passing of time; `handed` are the works that workers were handed, by their conversations, until these end."""
+    """One session. `on_tick` hears of the passing of time.
+
+    `handed` are the works that workers were handed, by their conversations, until these end. `pulse`: what the session showed of
+    itself last.
+    """
 
     books: Books
     fleet: Fleet
@@ -50,7 +55,7 @@ class Coordinator:
     on_tick: Callable[[Coordinator], None] = _nothing
     hands: dict[int, Hand] = field(default_factory=dict[int, Hand])
     handed: dict[Work, Candidate] = field(default_factory=dict[Work, Candidate])
-    last_error: str = ""
+    pulse: Pulse | None = None
     _reason: StopReason | None = None
     _aborted: bool = False
     _looked: float = -LOOK
@@ -90,7 +95,7 @@ class Coordinator:
             try:
                 node = await self.fleet.start(number)
             except WorkerLost as error:
-                self.last_error, lost = f"no worker could be started ({error})", lost + 1
+                self.books.last_error, lost = f"no worker could be started ({error})", lost + 1
                 del self.hands[number]
                 continue
             await self.books.emit(WorkerJoined(at=self.books.world.wall(), who=number, node=node))
@@ -138,7 +143,7 @@ class Coordinator:
         for other in self.hands.values():
             if other is not hand:
                 other.refusals.extend(report.refusals)
-        self.last_error = report.error or self.last_error
+        self.books.last_error = report.error or self.books.last_error
 
     def _heed(self, event: AnyEvent) -> None:
         """What an event of a worker means for what is handed out next."""
@@ -261,7 +266,7 @@ class Coordinator:
                 f"and prompts stay set apart; bring workers/{number} back, or `eyas reconcile --write-off {number}`"
             )
         await books.emit(Alarm(at=at, detail=told))
-        self.last_error = told
+        self.books.last_error = told
 
     async def _take_up(self, conversations: set[Work]) -> None:
         """Conversations that a worker left unfinished are handed out again, each where it stands."""

@@ -105,6 +105,7 @@ class Desk:
             detail=detail,
             error=now.error,
             refusals=refusals,
+            pulse=now.pulse,
         )
 
     def _refused(self, tag: str, retry_after: float | None) -> None:
@@ -181,4 +182,5 @@ class Desk:
             in_flight=len(engine.flights),
             short=self._short(engine),
             error=engine.books.last_error,
+            pulse=engine.pulse,
         )

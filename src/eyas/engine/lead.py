@@ -9,6 +9,7 @@ from eyas.config import RunConfig
 from eyas.engine.coordinator import Coordinator
 from eyas.engine.desk import Desk
 from eyas.engine.fleet import Fleet
+from eyas.engine.fleet_pulse import FleetBeat
 from eyas.engine.grants import Crew
 from eyas.engine.inputs import Inputs
 from eyas.engine.lookup import WAITS, Lookups
@@ -33,11 +34,16 @@ async def lead(
         UsageError: no endpoint may answer, or prompts vanished from the sources.
         StorageError: the run's journal cannot be written or read.
     """
-    with session(parts, transport) as (books, known, _):
+    with session(parts, transport) as (books, known, journal):
         opened = await open_session(parts, books, known, options)
         coordinator = Coordinator(books, fleet, crew, Regain(books, Turns(books, known), parts.inputs))
         begin(coordinator)
-        reason = await coordinator.run()
+        beat = FleetBeat(parts.config.dir, journal, coordinator.on_tick)
+        coordinator.on_tick = beat.tick
+        try:
+            reason = await coordinator.run()
+        finally:
+            beat.end()
         if parts.backend.bills and (unknown := books.state.unknown()):
 
             async def book(event: Corrected) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import msgspec
 
 from eyas.journal import Row
+from eyas.report.live.pulse import Pulse
 from eyas.types import Prompt, Work
 
 
@@ -70,6 +71,7 @@ class Report(msgspec.Struct, frozen=True):
         detail: the same as a sentence.
         error: the last failure, as a sentence.
         refusals: what it was refused since its last report.
+        pulse: what it shows of itself; None before its first tick.
     """
 
     rows: tuple[Row, ...] = ()
@@ -82,3 +84,4 @@ class Report(msgspec.Struct, frozen=True):
     detail: str = ""
     error: str = ""
     refusals: tuple[Refusal, ...] = ()
+    pulse: Pulse | None = None

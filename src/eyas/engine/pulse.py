@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 from collections import Counter, deque
 from collections.abc import Callable, Mapping
@@ -12,7 +13,8 @@ from typing import NamedTuple, Protocol
 
 from eyas.engine.outlook import outlook
 from eyas.engine.run import Engine
-from eyas.report.end import By
+from eyas.engine.settle import World
+from eyas.report.end import By, End
 from eyas.report.live.pulse import FILE, Flying, Lane, Pulse, encode
 
 PREDICT = 2.0
@@ -70,6 +72,23 @@ def rates(samples: deque[Sample]) -> Rates:
 
 
 @dataclass(slots=True)
+class Ahead:
+    """Predicts the end of a session now and then; `found` is when it will be (wall seconds) and what ends it, once known."""
+
+    found: tuple[float, By] | None = None
+    _due: float = float("-inf")
+
+    def look(self, world: World, predict: Callable[[], End | None]) -> None:
+        """Predict anew, if it is time."""
+        now = world.clock()
+        if now < self._due:
+            return
+        end = predict()
+        self._due = now + max(PREDICT, (world.clock() - now) / SHARE)
+        self.found = None if end is None else (world.wall() + end.seconds, end.by)
+
+
+@dataclass(slots=True)
 class Beat:
     """Takes the pulse of one session at each tick of its engine; `then` hears of the tick after that."""
 
@@ -80,8 +99,7 @@ class Beat:
     _samples: deque[Sample] = field(default_factory=lambda: deque[Sample](maxlen=MINUTE + 1))
     _rates: Rates = UNKNOWN
     _wrote: float = float("-inf")
-    _predict: float = float("-inf")
-    _end: tuple[float, By] | None = None
+    _ahead: Ahead = field(default_factory=Ahead)
 
     def tick(self, engine: Engine) -> None:
         """Take the pulse, and leave it for others when a second has passed."""
@@ -91,29 +109,20 @@ class Beat:
             self._samples.append(Sample(now, _came(engine)))
             self._rates = rates(self._samples)
             self._wrote = now
-        if now >= self._predict:
-            self._look_ahead(now)
+        self._ahead.look(engine.books.world, functools.partial(outlook, engine))
         engine.pulse = self._taken(now)
         if due:
-            self._leave(engine.pulse)
+            leave(self.folder, engine.pulse)
         if self.then is not None:
             self.then(engine)
 
     def end(self) -> None:
         """The session is over: nothing is left for others, who see the end in the journal."""
-        with contextlib.suppress(OSError):
-            (self.folder / FILE).unlink(missing_ok=True)
-
-    def _look_ahead(self, now: float) -> None:
-        world = self.engine.books.world
-        found = outlook(self.engine)
-        took = world.clock() - now
-        self._predict = now + max(PREDICT, took / SHARE)
-        self._end = None if found is None else (world.wall() + found.seconds, found.by)
+        clear(self.folder)
 
     def _taken(self, now: float) -> Pulse:
         engine, pace = self.engine, self.engine.books.pace
-        ends_at, by = (None, None) if self._end is None or engine.books.stopping else self._end
+        ends_at, by = (None, None) if self._ahead.found is None or engine.books.stopping else self._ahead.found
         return Pulse(
             pid=os.getpid(),
             at=engine.books.world.wall(),
@@ -129,7 +138,7 @@ class Beat:
                 )
                 for tag, window in pace.endpoints.items()
             },
-            flying=_flying(engine),
+            flying=_flying(engine, now),
             tokens_per_second=self._rates.all,
             lag=round(self.journal.lag, 4),
             commit=round(self.journal.commit_seconds, 4),
@@ -138,17 +147,24 @@ class Beat:
             stopping=engine.books.stopping or "",
         )
 
-    def _leave(self, pulse: Pulse) -> None:
-        """Write the file whole; who reads it sees the former one or this one."""
-        path, fresh = self.folder / FILE, self.folder / f".{FILE}"
-        # It is a view: a disk that cannot take it ends the run by its journal, and in order.
-        with contextlib.suppress(OSError):
-            handle = os.open(fresh, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
-            try:
-                os.write(handle, encode(pulse))
-            finally:
-                os.close(handle)
-            fresh.replace(path)
+
+def leave(folder: Path, pulse: Pulse) -> None:
+    """Write the file whole; who reads it sees the former one or this one."""
+    path, fresh = folder / FILE, folder / f".{FILE}"
+    # It is a view: a disk that cannot take it ends the run by its journal, and in order.
+    with contextlib.suppress(OSError):
+        handle = os.open(fresh, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
+        try:
+            os.write(handle, encode(pulse))
+        finally:
+            os.close(handle)
+        fresh.replace(path)
+
+
+def clear(folder: Path) -> None:
+    """Nothing is left for others."""
+    with contextlib.suppress(OSError):
+        (folder / FILE).unlink(missing_ok=True)
 
 
 def _came(engine: Engine) -> Counter[str]:
@@ -159,11 +175,13 @@ def _came(engine: Engine) -> Counter[str]:
     return came
 
 
-def _flying(engine: Engine) -> dict[str, Flying]:
+def _flying(engine: Engine, now: float) -> dict[str, Flying]:
     answers: Counter[str] = Counter()
     tokens: Counter[str] = Counter()
+    seconds: Counter[str] = Counter()
     for flight in engine.flights.values():
         name = flight.candidate.work.dataset
         answers[name] += 1
         tokens[name] += flight.tokens
-    return {name: Flying(count, tokens[name]) for name, count in answers.items()}
+        seconds[name] += int(now - flight.began)
+    return {name: Flying(count, tokens[name], seconds[name]) for name, count in answers.items()}

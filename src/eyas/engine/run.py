@@ -90,6 +90,11 @@ class Engine:
         """Set aside who may not answer now, by verdicts on all endpoints."""
         self._reread.apply(found)
 
+    @property
+    def in_flight(self) -> int:
+        """Requests in flight."""
+        return len(self.flights)
+
     def interrupt(self) -> None:
         """First call: start nothing more and let what flies land. Second call: end what flies, keeping its text."""
         self._aborted = self._aborted or self.books.stopping is StopReason.INTERRUPTED
@@ -134,9 +139,8 @@ class Engine:
 
     def _admit(self, group: asyncio.TaskGroup) -> Blocked:
         now = self.books.world.clock()
-        limit = self.books.pace.most
         while self.books.stopping is None:
-            if len(self.flights) >= limit or not self._may_connect(now):
+            if len(self.flights) >= self.books.pace.most or not self._may_connect(now):
                 return Blocked(room=True)
             admitted = self.admission.next(now)
             if isinstance(admitted, Blocked):

@@ -123,6 +123,9 @@ class Journal:
             self._closing.set()
             self._queue.put(None)
             self._thread.join()
+        with contextlib.suppress(sqlite3.Error):  # else the log stays beside the file, if somebody has it open
+            self._db.execute("PRAGMA busy_timeout=0")
+            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         with contextlib.suppress(sqlite3.Error):
             self._db.close()
 

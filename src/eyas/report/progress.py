@@ -25,11 +25,6 @@ MOST_LENGTH = 0.02
 """The share of answers cut at max_tokens above which there is a warning."""
 
 
-def _unknown() -> End | None:
-    """Nobody knows when it ends."""
-    return None
-
-
 @dataclass(slots=True)
 class Line:
     """Writes a line about the run to a stream, at most every `every` seconds."""
@@ -42,8 +37,8 @@ class Line:
     _when: float = 0.0
     _error: str = ""
 
-    def tick(self, state: State, in_flight: int, last_error: str, predict: Callable[[], End | None] = _unknown) -> None:
-        """Time passed; `predict` is called only when a line is due."""
+    def tick(self, state: State, in_flight: int, last_error: str, end: End | None = None) -> None:
+        """Time passed; `end` is when it will be over, where that is known."""
         now = self.clock()
         if now < self._next:
             return
@@ -51,7 +46,7 @@ class Line:
         rate = (tokens - self._tokens) / (now - self._when) if self._when else 0.0
         self._next, self._tokens, self._when = now + self.every, tokens, now
         width = shutil.get_terminal_size().columns - 1 if self.out.isatty() else 0
-        text = _line(state, in_flight, (tokens, rate), width, words(predict()))
+        text = _line(state, in_flight, (tokens, rate), width, words(end))
         error = f" | last: {plain(last_error, 80)}" if last_error else ""
         if width and error and len(text) + len(error) > width:
             # A line of its own, once: the figures go before it.

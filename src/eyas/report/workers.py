@@ -6,8 +6,11 @@ from typing import Any
 
 from eyas.ledger import usd
 from eyas.report.columns import columns, plain
+from eyas.standing import WorkerState
 from eyas.state import Left, State
 
+HEADS = ("node", "state", "answers", "output_tokens", "usd", "leased_usd", "conversations")
+"""The keys of one worker's figures."""
 _WORDS = {Left.NOT: "away or at work", Left.READ: "left", Left.WRITTEN_OFF: "written off"}
 
 
@@ -20,11 +23,21 @@ def figures(state: State) -> dict[str, Any]:
             "answers": worker.answers,
             "output_tokens": worker.output_tokens,
             "usd": usd(worker.cost),
-            "leased_usd": usd(worker.lease.left) if worker.left is Left.NOT else 0.0,
+            "leased_usd": usd(leased(worker)),
             "conversations": len(worker.works),
         }
         for number, worker in state.workers.items()
     }
+
+
+def leased(worker: WorkerState) -> int:
+    """What it may still spend, nano-dollars."""
+    return worker.lease.left if worker.left is Left.NOT else 0
+
+
+def words(worker: WorkerState, *, away: bool) -> str:
+    """What became of it; empty where it takes part. `away`: it is known that it does not."""
+    return ("away" if away else "") if worker.left is Left.NOT else _WORDS[worker.left]
 
 
 def table(status: dict[str, Any]) -> list[str]:

@@ -7,6 +7,7 @@ import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
+from eyas.report import workers
 from eyas.report.document import Endpoint, Report
 from eyas.survey.lengths import KINDS
 
@@ -75,6 +76,11 @@ def _datasets(report: Report) -> Iterable[Row]:
     return ((name, *(each[key] for key in _STATUS.split(","))) for name, each in datasets.items())
 
 
+def _workers(report: Report) -> Iterable[Row]:
+    found = cast("Mapping[str, Mapping[str, Any]]", report.status["workers"])
+    return ((number, *(each[key] for key in workers.HEADS)) for number, each in found.items())
+
+
 def _yield(report: Report) -> Iterable[Row]:
     return (
         (name, *map(step.__getitem__, ("step", "rows", "tokens", "usd"))) for name, step in _yields(report, "steps")
@@ -138,6 +144,7 @@ _TABLES: dict[str, _Table] = {
     "providers.csv": _Table(
         f"{_ENDPOINT},{','.join(f'{name}_{part}' for name in _TIMES for part in ('p50', 'p95'))},failures", _providers
     ),
+    "workers.csv": _Table(f"worker,{','.join(workers.HEADS)}", _workers),
     "failures.csv": _Table("tag,kind,count", _failures),
     "datasets.csv": _Table(f"dataset,{_STATUS}", _datasets),
     "yield.csv": _Table("dataset,step,rows,tokens,usd", _yield),

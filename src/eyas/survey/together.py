@@ -25,6 +25,7 @@ def together(figures: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return {
         **whole,
         "schema": 1,
+        "workers": {f"{place}.{n}": each for place, run in enumerate(figures, 1) for n, each in run["workers"].items()},
         "habits": {name: habit for each in figures for name, habit in each["habits"].items()},
         "state": next(name for name in _STATES if name in states),
         "money": {**whole["money"], "cap": None if None in caps else sum(caps)},

@@ -26,10 +26,11 @@ class Lane(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Flying(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Answers of one dataset in flight, and the tokens that they have so far, as far as can be guessed."""
+    """Answers of one dataset in flight, the tokens that they have so far, as far as can be guessed, and whole seconds, all together."""
 
     answers: int = 0
     tokens: int = 0
+    seconds: int = 0
 
 
 class Pulse(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -40,6 +41,7 @@ class Pulse(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
         at: the moment, seconds since 1970.
         in_flight, limit: requests that fly, and how many may.
         lanes: the endpoints asked, by tag.
+        workers: what each of them has in flight, by its number, in a run over many machines.
         flying: what flies, by dataset.
         tokens_per_second: output tokens that came a second, over the last minute; None in the first seconds.
         lag: age in seconds of the oldest write that is not on the disk yet.
@@ -53,6 +55,7 @@ class Pulse(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     in_flight: int = 0
     limit: int = 0
     lanes: dict[str, Lane] = {}
+    workers: dict[int, Lane] = {}
     flying: dict[str, Flying] = {}
     tokens_per_second: float | None = None
     lag: float = 0.0
@@ -66,6 +69,11 @@ class Pulse(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
         if self.ends_at is None or self.by is None:
             return None
         return End(max(0.0, self.ends_at - now), 0.0, self.by)
+
+    @property
+    def lane(self) -> Lane:
+        """All that it asks, as one."""
+        return Lane(self.in_flight, self.limit, self.tokens_per_second or 0.0)
 
 
 encode = msgspec.json.Encoder().encode

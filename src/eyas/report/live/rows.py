@@ -32,15 +32,16 @@ _ENDED = {
 
 
 class Glyphs(NamedTuple):
-    """What bars are drawn with: what is there, in flight, unknown, and not there yet."""
+    """What bars are drawn with: what is there, in flight, unknown, set apart for workers, and not there yet."""
 
     there: str
     flying: str
     unknown: str
+    apart: str
     rest: str
 
 
-UNICODE, ASCII = Glyphs("█", "▒", "▓", "·"), Glyphs("#", "+", "?", ".")
+UNICODE, ASCII = Glyphs("█", "▒", "▓", "░", "·"), Glyphs("#", "+", "?", "-", ".")
 
 
 def label(name: str) -> Piece:
@@ -138,18 +139,20 @@ def _money(shown: Snapshot, width: int, glyphs: Glyphs) -> Iterator[Line]:
     purse = shown.purse
     if purse is None:
         return
-    parts = (
+    parts = [
         (purse.settled, glyphs.there, GOOD, "settled"),
         (purse.reserved, glyphs.flying, FLIES, "in flight"),
         (purse.unknown, glyphs.unknown, LOOK, "unknown"),
-    )
+    ]
+    if shown.crew:
+        parts.append((purse.leased, glyphs.apart, FLIES, "apart"))
     if purse.cap is not None:
         amounts = [(amount, glyph, style) for amount, glyph, style, _ in parts]
         yield (label("money"), *bar(width - LABEL - 1, amounts, purse.cap, glyphs.rest))
     first = label("money" if purse.cap is None else "")
     last = Piece("no cap" if purse.cap is None else f"of ${purse.cap:,.2f}")
 
-    def form(gap: str, *, named: bool) -> Line:
+    def form(gap: str, *, named: bool = True, first: Piece = first) -> Line:
         told = [
             (
                 Piece(f"{glyph} ", style),
@@ -160,7 +163,9 @@ def _money(shown: Snapshot, width: int, glyphs: Glyphs) -> Iterator[Line]:
         ]
         return (first, *(piece for group in told for piece in group), last)
 
-    yield fitting((form("   ", named=True), form("  ", named=True), form("  ", named=False)), width)
+    # Four amounts need the room below the label, too.
+    near = () if purse.cap is None else (form("  ", first=Piece(" ")), form(" ", first=Piece(" ")))
+    yield fitting((form("   "), form("  "), *near, form("  ", named=False)), width)
 
 
 def _speed(shown: Snapshot, width: int) -> Line:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from eyas.ledger import usd
 from eyas.providers.throughput import own
-from eyas.report import who
+from eyas.report import who, workers
 from eyas.report.end import End
 from eyas.report.live.pulse import Flying, Lane, Pulse
 from eyas.report.live.recent import SPAN, Recent, Seen
@@ -29,11 +29,12 @@ NOBODY = Lane(0, 0)
 
 
 class Purse(NamedTuple):
-    """Where the dollars stand, in US dollars; `settled` includes `wasted`; no cap is None."""
+    """Where the dollars stand, in US dollars; `settled` includes `wasted`; `leased` is set apart for workers; no cap is None."""
 
     settled: float
     reserved: float
     unknown: float
+    leased: float
     wasted: float
     cap: float | None
 
@@ -73,6 +74,21 @@ class Server(NamedTuple):
     failures: int
 
 
+class Worker(NamedTuple):
+    """One worker of a run over many machines: its lane, what became of it (empty: it is at work), and what it did.
+
+    `leased` is what it may still spend, US dollars.
+    """
+
+    name: str
+    lane: Lane
+    left: str
+    answers: int
+    tokens: int
+    usd: float
+    leased: float
+
+
 class Delay(NamedTuple):
     """Seconds to the first token: median and 95th percentile."""
 
@@ -110,6 +126,7 @@ class Snapshot:
     share: Share
     sets: tuple[Set, ...]
     servers: tuple[Server, ...]
+    crew: tuple[Worker, ...]
     local: bool
     tokens: int
     tokens_per_second: float | None
@@ -159,6 +176,7 @@ def snapshot(recent: Recent, pulse: Pulse | None, now: float, standing: str, mos
         share=_share(recent),
         sets=tuple(_set(recent, name, pulse) for name in state.datasets),
         servers=_servers(state, pulse, failures, kept, min(SPAN, seconds)),
+        crew=_crew(state, pulse, running=running),
         local=bool(own(state)),
         tokens=sum(each.quota.kept for each in state.datasets.values()),
         tokens_per_second=_speed(recent, pulse, sum(kept.values()), seconds, running=running),
@@ -172,8 +190,14 @@ def snapshot(recent: Recent, pulse: Pulse | None, now: float, standing: str, mos
 
 def _purse(state: State) -> Purse:
     money = state.money
-    cap = None if money.cap is None else usd(money.cap)
-    return Purse(usd(money.settled), usd(money.reserved), usd(money.unknown), usd(money.wasted), cap)
+    return Purse(
+        settled=usd(money.settled),
+        reserved=usd(money.reserved),
+        unknown=usd(money.unknown),
+        leased=usd(money.leased),
+        wasted=usd(money.wasted),
+        cap=None if money.cap is None else usd(money.cap),
+    )
 
 
 def _share(recent: Recent) -> Share:
@@ -232,6 +256,24 @@ def _servers(
         price = known.prices.completion if known and known.prices else 0
         found.append((not asked, price, server))
     return tuple(server for *_, server in sorted(found, key=lambda each: (each[0], each[1], each[2].tag)))
+
+
+def _crew(state: State, pulse: Pulse | None, *, running: bool) -> tuple[Worker, ...]:
+    """Those at work first, each by its number; after them those that left."""
+    lanes = pulse.workers if pulse else {}
+    found = [
+        Worker(
+            f"{number} {worker.node}".rstrip(),
+            lanes.get(number, NOBODY),
+            workers.words(worker, away=number not in lanes and (pulse is not None or not running)),
+            worker.answers,
+            worker.output_tokens,
+            usd(worker.cost),
+            usd(workers.leased(worker)),
+        )
+        for number, worker in state.workers.items()
+    ]
+    return tuple(sorted(found, key=lambda each: bool(each.left)))
 
 
 def _speed(recent: Recent, pulse: Pulse | None, kept: int, seconds: float, *, running: bool) -> float | None:

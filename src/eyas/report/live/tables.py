@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from eyas.report.amounts import short
 from eyas.report.live.frame import Line, Piece, cell, inert
+from eyas.report.live.pulse import Lane
 from eyas.report.live.rows import BAD, DIM, FLIES, GOOD, LABEL, LOOK, MAIN, WIDE, Glyphs, bar
-from eyas.report.live.snapshot import Server, Set, Snapshot
+from eyas.report.live.snapshot import Server, Set, Snapshot, Worker
 
 MOST_NAME, MOST_TAG = 16, 30
 LEAST_BAR, MOST_BAR = 9, 16
@@ -114,9 +115,13 @@ def _lane(shown: Snapshot, each: Server, bars: int, glyphs: Glyphs) -> Iterator[
     elif lane.paused and not lane.in_flight:
         yield Piece(cell(f"paused {lane.paused:.0f} s", bars + 14), LOOK)
     else:
-        yield from bar(bars, ((lane.in_flight, glyphs.flying, FLIES),), lane.limit, glyphs.rest)
-        yield Piece(f"{lane.in_flight:>7,}")
-        yield Piece(f"{lane.limit:>7,}", DIM)
+        yield from _flies(lane, bars, glyphs)
+
+
+def _flies(lane: Lane, bars: int, glyphs: Glyphs) -> Iterator[Piece]:
+    yield from bar(bars, ((lane.in_flight, glyphs.flying, FLIES),), lane.limit, glyphs.rest)
+    yield Piece(f"{lane.in_flight:>7,}")
+    yield Piece(f"{lane.limit:>7,}", DIM)
 
 
 def _did(shown: Snapshot, group: Sequence[Server], width: int, style: str = "") -> Iterator[Piece]:
@@ -130,3 +135,44 @@ def _did(shown: Snapshot, group: Sequence[Server], width: int, style: str = "") 
         yield Piece(f"{short(sum(each.tokens for each in group)):>9}", style)
         if shown.purse is not None:
             yield Piece(f"{sum(each.usd for each in group):>10,.2f}", style)
+
+
+def crew_head(shown: Snapshot, width: int) -> Line:
+    """What stands in the columns of `crew`."""
+    names, bars = _crew_widths(shown, width)
+    head = f" {'worker':<{names}}  {'in flight':<{bars}}{'':>7}{'limit':>7}{'tokens/s':>9}{'answers':>9}"
+    if shown.purse is not None and not _narrow(width):
+        head += f"{'usd':>9}{'apart':>9}"
+    return (Piece(head, DIM),)
+
+
+def crew(shown: Snapshot, most: int, width: int, glyphs: Glyphs) -> Iterator[Line]:
+    """The workers of a run over many machines; the last of too many are one line."""
+    names, bars = _crew_widths(shown, width)
+    whole = most >= len(shown.crew)
+    for each in shown.crew[: most if whole else most - 1]:
+        name = Piece(f" {cell(each.name, names)}  ", DIM if each.left else "")
+        lane = (Piece(cell(each.left, bars + 14), DIM),) if each.left else _flies(each.lane, bars, glyphs)
+        yield (name, *lane, *_earned(shown, [each], width))
+    if not whole:
+        rest = shown.crew[most - 1 :]
+        name = f"and {len(rest)} more" if most > 1 else f"{len(rest)} in all"
+        flying = sum(each.lane.in_flight for each in rest)
+        line = Piece(f" {cell(name, names)}  {'':<{bars}}{flying if shown.running else '':>7}{'':>7}", DIM)
+        yield (line, *_earned(shown, rest, width, style=DIM))
+
+
+def _crew_widths(shown: Snapshot, width: int) -> tuple[int, int]:
+    """Columns for names and for bars."""
+    fixed = 3 + 32 + (0 if _narrow(width) or shown.purse is None else 18)
+    names = max((len(inert(each.name)) for each in shown.crew), default=0)
+    names = min(max(names, len("worker")), MOST_TAG, max(8, width - fixed - LEAST_BAR - 1))
+    return names, max(LEAST_BAR, min(MOST_BAR, width - fixed - names - 1))
+
+
+def _earned(shown: Snapshot, group: Sequence[Worker], width: int, style: str = "") -> Iterator[Piece]:
+    """What they did, together."""
+    speed = sum(each.lane.tokens_per_second for each in group)
+    yield Piece(f"{speed:>9,.0f}{sum(each.answers for each in group):>9,}", style)
+    if shown.purse is not None and not _narrow(width):
+        yield Piece(f"{sum(each.usd for each in group):>9,.2f}{sum(each.leased for each in group):>9,.2f}", style)

@@ -34,8 +34,8 @@ class _Part:
 def view(shown: Snapshot, width: int, height: int, glyphs: Glyphs = rows.UNICODE) -> Frame:
     """The snapshot in at most `height` lines of `width` columns.
 
-    Where lines are short, single endpoints go first (the rest of them is one line), then old errors, then datasets; what
-    stands at the top never goes.
+    Where lines are short, single endpoints go first (the rest of them is one line), then workers, old errors, and datasets;
+    what stands at the top never goes.
     """
     width, height = max(LEAST_WIDTH, width), max(LEAST_HEIGHT, height)
     wide = min(width, MOST_WIDTH)
@@ -46,13 +46,28 @@ def view(shown: Snapshot, width: int, height: int, glyphs: Glyphs = rows.UNICODE
         len(shown.servers),
         lambda most: tables.servers(shown, most, wide, glyphs),
     )
+    crew = _Part(
+        (tables.crew_head(shown, wide),) if shown.crew else (),
+        len(shown.crew),
+        lambda most: tables.crew(shown, most, wide, glyphs),
+    )
     errors = _Part((), len(shown.seen), lambda most: rows.errors(shown, most, wide))
     bottom = rows.worth(shown, wide)
     room = height - len(top) - len(bottom)
-    parts = (sets, errors, servers)
-    for part, most in (*((part, 1) for part in parts), (sets, 8), (errors, 5), (servers, 99), (sets, 99)):
+    parts = (sets, errors, crew, servers)
+    few = ((errors, 3), (crew, 3), (servers, 3)) if crew.rows else ()
+    for part, most in (
+        *((part, 1) for part in parts),
+        (sets, 8),
+        *few,
+        (errors, 5),
+        (crew, 8),
+        (servers, 99),
+        (crew, 99),
+        (sets, 99),
+    ):
         _grant(part, most, room - sum(each.lines for each in parts if each is not part))
-    blocks = (top, [*sets.draw(sets.given)], _drawn(servers), bottom, _drawn(errors))
+    blocks = (top, [*sets.draw(sets.given)], _drawn(crew), _drawn(servers), bottom, _drawn(errors))
     return Frame.of(_spaced([block for block in blocks if block], height), width, height)
 
 

@@ -11,7 +11,7 @@ import re
 
 from eyas.report.document import Report
 from eyas.report.page import assets, data
-from eyas.report.page.parts import datasets, ends, money, providers, reader, top, words
+from eyas.report.page.parts import datasets, ends, money, providers, reader, top, words, workers
 from eyas.report.page.parts.markup import Html, join, tag
 from eyas.report.page.parts.tables import Section
 
@@ -35,6 +35,7 @@ def html(report: Report, *, refresh: float | None = None) -> str:
         money.cost(report),
         money.speed(report),
         providers.providers(report),
+        workers.workers(report),
         datasets.lengths(report),
         datasets.finishes(report),
         ends.tail(report),
