@@ -59,6 +59,7 @@ def test_a_cost_that_ends_a_conversation_takes_it_from_its_worker() -> None:
             state.apply(Corrected(at=3.0, attempt=number, cost=5, worker=who, seq=seq if who else 0))
         assert state.works[WORK].verdict is Verdict.FAILED
         assert state.workers[1].works == set()
+        assert state.workers[1].cost == state.money.settled == 5 * MOST_LOST
 
 
 def test_a_part_that_is_asked_again_is_its_workers_again() -> None:

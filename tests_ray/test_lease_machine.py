@@ -230,6 +230,9 @@ class Leases(RuleBasedStateMachine):
         leases = [known.lease for known in workers.values() if known.left is Left.NOT]
         assert money.leased == sum(lease.left for lease in leases)
         assert money.leased == sum(lease.granted - lease.used for lease in leases)
+        attempts = self.lead.state.attempts
+        for known in workers.values():
+            assert known.left is Left.READ or known.cost == sum(attempts[number].cost or 0 for number in known.attempts)
         for peer in self.peers.values():
             assert peer.state.money.committed <= peer.cap
             if self.left(peer) is Left.NOT:

@@ -122,6 +122,7 @@ class WorkerState:
         attempts: our numbers of its attempts, in the order of its own, which begin with 1.
         grants, backs: how many there were.
         seq: the last event of its journal that was taken in; `at` is when that happened, or when it joined.
+        cost: what its attempts cost, as far as that became known before it left.
     """
 
     node: str = ""
@@ -145,7 +146,6 @@ class WorkerState:
         elif isinstance(event, Settled):
             self.answers += event.verdict in ANSWERED
             self.output_tokens += event.tokens
-            self.cost += event.cost or 0
 
 
 def better(new: Settled, old: Settled, *, usable: bool) -> bool:

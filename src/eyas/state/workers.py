@@ -72,9 +72,10 @@ def take(state: State, event: AnyEvent) -> None:
     worker = known(state, event.worker, late=True)
     if event.seq <= worker.seq:
         raise LedgerError(f"event {event.seq} of worker {event.worker} was taken in before")
-    before, ends = state.money.committed, _may_end(state, event)
+    before, ends, paid = state.money.committed, _may_end(state, event), _paid(state, event)
     APPLY[type(event)](state, event)
     worker.heard(event)
+    worker.cost += _paid(state, event) - paid
     if isinstance(event, Intent) and worker.left is Left.NOT:
         worker.works.add(begun(event.work))  # it may have ended with a part, which is asked for again
     _follow(state, worker, ends, state.money.committed - before)
@@ -85,11 +86,12 @@ def corrected(state: State, event: Corrected) -> None:
 
     The worker may find it out as well, and spend it.
     """
-    before, ends = state.money.committed, _may_end(state, event)
+    before, ends, paid = state.money.committed, _may_end(state, event), _paid(state, event)
     cost_known(state, event)
     if not event.worker:
         for worker in state.workers.values():
             if worker.left is not Left.READ and _has(worker.attempts, event.attempt):
+                worker.cost += _paid(state, event) - paid
                 _follow(state, worker, ends, state.money.committed - before)
 
 
@@ -115,6 +117,11 @@ def _may_end(state: State, event: AnyEvent) -> Work | None:
         work = state.attempt(event.attempt).work
         return work if unknown(state, work) else None
     return event.work if isinstance(event, TurnRefused) else None
+
+
+def _paid(state: State, event: AnyEvent) -> int:
+    """What the attempt of an event cost that may say so, as far as that is known."""
+    return state.attempt(event.attempt).cost or 0 if isinstance(event, Settled | Corrected) else 0
 
 
 def _has(ascending: list[int], number: int) -> bool:
