@@ -14,17 +14,22 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from eyas.config import parse
-from eyas.engine.scope import Scope, within
+from eyas.engine.admit import Candidate
+from eyas.engine.outlook import outlook
+from eyas.engine.run import Engine
+from eyas.engine.scope import WHOLE, Scope, left_out, within
 from eyas.engine.session import Options
 from eyas.errors import UsageError
+from eyas.events import PromptAdded
 from eyas.families import Loaded
+from eyas.report.end import End
 from eyas.report.resume import rest, sentences
 from eyas.sim import load
 from eyas.standing import WorkState
 from eyas.state import State
 from eyas.types import Prompt, StopReason, Verdict, Work
 from tests import kit
-from tests.stage import SMALL, TOML, Ending, Stage
+from tests.stage import SMALL, TOML, Ending, Stage, simulated
 from tests.stage import Sim as World
 from tests.virtual import failed, good, now, play, script
 
@@ -133,6 +138,37 @@ def test_a_scope_takes_no_more_than_it_says(data: st.DataObject) -> None:
         else:
             assert len(ours) == min(len(open_ones), max(0, limit - len(ended)))
             assert ours <= begun or begun & open_ones <= ours
+
+
+def test_the_end_that_is_foretold_is_that_of_the_part(kimi: Loaded) -> None:
+    """What the session leaves alone is not waited for: of each 300 prompts it asks 50, and never foresees many more tokens."""
+    stage, seen = Part(kimi, prompts=300, in_flight=6), list[End]()
+    former = Engine.__post_init__
+
+    def begin(engine: Engine) -> None:
+        former(engine)
+        engine.on_tick = lambda engine: seen.extend(filter(None, [outlook(engine)]))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Engine, "__post_init__", begin)
+        stage.options = Options(scope=Scope(limit=50))
+        play(simulated(stage, replace(load("clean"), **SMALL), 3))
+    kept = sum(dataset.quota.kept for dataset in stage.state.datasets.values())
+    assert seen
+    assert all(0 <= each.tokens <= 2 * kept for each in seen)
+    assert seen[-1].tokens < kept / 5
+
+
+def test_turns_that_follow_are_in_the_part() -> None:
+    """A conversation that is asked is asked to its end; of the others all works are left out."""
+    state, first, second = State(), Prompt("1", "A", (), turns=("x", "y")), Prompt("2", "A", ())
+    for prompt in (first, second, Prompt("3", "A", ())):
+        turns = len(prompt.turns)
+        state.apply(PromptAdded(at=0.0, dataset="A", prompt_id=prompt.id, tokens=1, turns=turns))
+    asked = [Candidate(Work("A", each.id), each, 1) for each in (first, second)]
+    assert left_out(Scope(limit=2), state, asked) == {"A": 1}
+    assert left_out(Scope(datasets=("B",)), state, []) == {"A": 5}
+    assert left_out(WHOLE, state, []) == {}
 
 
 def test_what_is_said(kimi: Loaded) -> None:

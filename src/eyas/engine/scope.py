@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from eyas.config import RunConfig
+from eyas.engine.admit import Candidate
 from eyas.errors import UsageError
 from eyas.state import State
 from eyas.types import Prompt, Work
@@ -69,6 +71,17 @@ def within(scope: Scope, state: State, owed: Iterable[tuple[Work, Prompt]]) -> I
             room[each[0]] -= 1
             chosen.add(each)
     yield from (each for each in wanted if _conversation(each[0]) in chosen)
+
+
+def left_out(scope: Scope, state: State, asked: Iterable[Candidate]) -> Counter[str]:
+    """How many works of each dataset a session leaves alone that asks those first, and after them what follows in their conversations."""
+    found = Counter[str]()
+    if not scope.whole:
+        for name, dataset in state.datasets.items():
+            found[name] = dataset.works - sum(dataset.ended.values())
+        for candidate in asked:
+            found[candidate.work.dataset] -= 1 + len(candidate.prompt.turns)
+    return +found
 
 
 def _conversation(work: Work) -> Conversation:

@@ -32,7 +32,7 @@ from eyas.engine.remote import reader_of
 from eyas.engine.resume import settle_left_open
 from eyas.engine.retry import policy_of
 from eyas.engine.run import Engine
-from eyas.engine.scope import WHOLE, Scope, within
+from eyas.engine.scope import WHOLE, Scope, left_out, within
 from eyas.engine.served import Served
 from eyas.engine.settle import Books, Setting, World
 from eyas.engine.target import Backend, deadlines_of
@@ -196,7 +196,8 @@ async def open_session(parts: Parts, books: Books, known: Run, options: Options)
     mine = (each for each in still_owed(config, books.state, parts.inputs) if begun(each[0]) not in elsewhere)
     owing = within(options.scope, books.state, mine if elsewhere else still_owed(config, books.state, parts.inputs))
     # A conversation that was begun is finished first.
-    books.pool = Pool.of(sorted(turns.candidates(owing, counts), key=lambda candidate: candidate.work.turn == 0))
+    asked = sorted(turns.candidates(owing, counts), key=lambda candidate: candidate.work.turn == 0)
+    books.pool, books.outside = Pool.of(asked), left_out(options.scope, books.state, asked)
     books.follow = turns.next
     if recovers(config):
         books.pool.ask_again(repeats(books.state, books.world.clock()))

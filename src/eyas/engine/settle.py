@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
 import msgspec
@@ -67,7 +67,7 @@ class Books:
 
     `held` are works that ended as unknown: they are asked again when a look-up makes their outcomes known. `follow` hears
     of each durable outcome, by its candidate and attempt, and puts the conversation's next turn into the pool. `fold` applies
-    an event to the state, where somebody wants to see what it changes.
+    an event to the state, where somebody wants to see what it changes. `outside` are works that this session leaves alone.
     """
 
     world: World
@@ -81,6 +81,7 @@ class Books:
     meters: dict[str, Meter] = field(default_factory=dict[str, Meter])
     follow: Callable[[Candidate, int, Outcome], Awaitable[None]] = _alone
     fold: Callable[[AnyEvent], None] | None = None
+    outside: Mapping[str, int] = field(default_factory=dict[str, int])
     last_error: str = ""
     stopping: StopReason | None = None
     stop_detail: str = ""
