@@ -32,8 +32,15 @@ from eyas.standing import ANSWERED
 WORKERS = 3
 
 
-def run(folder: Path, sim: kit.Sim, prompts: int, in_flight: int, on: str) -> tuple[float, float]:
-    """Answers a second in the middle half, and seconds of CPU of the process that was typed."""
+def run(folder: Path, prompts: int, given: argparse.Namespace, on: str) -> tuple[float, float]:
+    """Answers a second in the middle half, and seconds of CPU of the process that was typed; by a simulator of its own."""
+    with kit.simulator(vocab.kimi_folder(), length_median=300, speed=given.speed) as sim:
+        return against(sim, folder, (prompts, given.in_flight), on)
+
+
+def against(sim: kit.Sim, folder: Path, size: tuple[int, int], on: str) -> tuple[float, float]:
+    """The same by that simulator; `size` is prompts, and requests in flight."""
+    prompts, in_flight = size
     folder.mkdir()
     kit.write_run(folder, sim, vocab.kimi_folder(), prompts, usd=1000.0, in_flight=in_flight, max_tokens=2048)
     path = folder / "RUN.toml"
@@ -69,6 +76,7 @@ def main() -> None:
     parser.add_argument("--in-flight", type=int, default=600)
     parser.add_argument("--prompts", type=int, default=3000)
     parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--speed", type=float, default=2, help="how many times faster than life the simulator answers")
     given = parser.parse_args()
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
     for _ in range(WORKERS):
@@ -77,18 +85,15 @@ def main() -> None:
     rates: dict[str, list[float]] = {"one machine": [], "three workers": []}
     cpu: list[float] = []
     try:
-        with (
-            tempfile.TemporaryDirectory() as name,
-            kit.simulator(vocab.kimi_folder(), length_median=300, speed=1) as sim,
-        ):
+        with tempfile.TemporaryDirectory() as name:
             for number in range(given.runs):
                 for what, where in (("one machine", ""), ("three workers", on)):
-                    rate, used = run(Path(name) / f"{number}{bool(where)}", sim, given.prompts, given.in_flight, where)
+                    rate, used = run(Path(name) / f"{number}{bool(where)}", given.prompts, given, where)
                     rates[what].append(rate)
                     cpu += [used] if where else []
                     print(f"{what}: {rate:.1f} answers/s, {used:.1f} s of CPU", flush=True)
             few = given.prompts // 3
-            short = [run(Path(name) / f"s{n}", sim, few, given.in_flight, on)[1] for n in range(given.runs)]
+            short = [run(Path(name) / f"s{n}", few, given, on)[1] for n in range(given.runs)]
     finally:
         cluster.shutdown()
     one, three = (statistics.median(rates[what]) for what in rates)
