@@ -31,6 +31,8 @@ from eyas.types import StopReason, Verdict, Work
 
 MOST_LOST = 5
 """Workers in a row that brought no answer before their place is given up."""
+CALM = 0.75
+"""Seconds that a worker is left alone that has enough to do: a word costs a millisecond or two of this process, whatever it says."""
 LOOK = 1.0
 """Seconds between two looks at what is foreseen for the quotas."""
 _STOPS = {each.value: each for each in (StopReason.KEY, StopReason.ALARM, StopReason.STORAGE)}
@@ -128,6 +130,8 @@ class Coordinator:
             report = await self.fleet.exchange(number, orders)
             self._take(number, hand, report)
             self.on_tick(self)
+            if hand.busy and self._end() is None:
+                await asyncio.sleep(CALM)
         if stop := _STOPS.get(hand.report.ended):
             self.books.stop(stop, hand.report.detail)
         if hand.report.ended == StopReason.ERROR.value:

@@ -39,6 +39,12 @@ class Hand:
         return self.report.waiting + sum(len(grant.works) for grant in self.grants)
 
     @property
+    def busy(self) -> bool:
+        """Whether it has works and money for more than flies, by its last report."""
+        report = self.report
+        return bool(report.in_flight and report.waiting) and not (report.short or report.ended)
+
+    @property
     def idle(self) -> bool:
         """Whether nothing flies there, and what waits cannot be paid."""
         return not self.report.in_flight and not self.grants and (not self.report.waiting or self.report.short)
