@@ -178,6 +178,15 @@ def test_a_session_that_ends_says_what_may_land() -> None:
     assert "ending 1:00, 1,998 in flight may land" in view(shown(run(), stopping="interrupted"), 80, 24).text
 
 
+def test_an_endpoint_not_asked_yet_stands_behind_those_that_answer() -> None:
+    """Its price is not known yet; so it is not the cheapest."""
+    recent = run(1, 2)
+    lanes = {"a/new": Lane(0, 10), **{tag: Lane(1, 10) for tag in recent.state.providers}}
+    lines = view(shown(recent, lanes=lanes), 80, 24).text.splitlines()
+    found = [line.split()[0] for line in lines if re.match(r" (a/new|Bserver\d/int4) ", line)]
+    assert found == ["Bserver0/int4", "Bserver1/int4", "a/new"]
+
+
 def test_an_endpoint_set_aside_says_why() -> None:
     """In the place of its bar."""
     recent = run(1, 2)

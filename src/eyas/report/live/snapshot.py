@@ -231,12 +231,12 @@ def _servers(
     kept: Mapping[str, int],
     seconds: float,
 ) -> tuple[Server, ...]:
-    """Endpoints asked now, the cheapest first, then those that were; the order changes only when one is set aside."""
+    """Endpoints asked now, the cheapest first and those not asked yet last, then those that were; the order rarely changes."""
     lanes = pulse.lanes if pulse else {}
     refusals, errors = Counter[str](), Counter[str]()
     for (tag, kind), count in failures.items():
         (refusals if kind in REFUSALS else errors)[tag] += count
-    found: list[tuple[bool, int, Server]] = []
+    found: list[tuple[bool, float, Server]] = []
     for tag in state.providers.keys() | lanes.keys():
         known, lane = state.providers.get(tag), lanes.get(tag)
         asked = lane is not None and (not lane.aside or lane.in_flight > 0)
@@ -253,7 +253,7 @@ def _servers(
             refusals[tag],
             sum(known.failures.values()) if known else 0,
         )
-        price = known.prices.completion if known and known.prices else 0
+        price = known.prices.completion if known and known.prices else math.inf
         found.append((not asked, price, server))
     return tuple(server for *_, server in sorted(found, key=lambda each: (each[0], each[1], each[2].tag)))
 
