@@ -34,40 +34,30 @@ WORKERS = 3
 
 def run(folder: Path, prompts: int, given: argparse.Namespace, on: str) -> tuple[float, float]:
     """Answers a second in the middle half, and seconds of CPU of the process that was typed; by a simulator of its own."""
-    with kit.simulator(vocab.kimi_folder(), length_median=300, speed=given.speed) as sim:
-        return against(sim, folder, (prompts, given.in_flight), on)
-
-
-def against(sim: kit.Sim, folder: Path, size: tuple[int, int], on: str) -> tuple[float, float]:
-    """The same by that simulator; `size` is prompts, and requests in flight."""
-    prompts, in_flight = size
     folder.mkdir()
-    kit.write_run(folder, sim, vocab.kimi_folder(), prompts, usd=1000.0, in_flight=in_flight, max_tokens=2048)
-    path = folder / "RUN.toml"
-    text = path.read_text().replace("max_tokens = 2048", "max_tokens = 2048\nstream = false")
-    path.write_text(f"{text}[cluster]\nworkers = {WORKERS}\nin_flight_per_worker = {in_flight // WORKERS}\n")
-    command = [
-        sys.executable,
-        "-m",
-        "eyas",
-        "run",
-        "RUN.toml",
-        "--yes",
-        "--progress",
-        "none",
-        *(("--on", on) if on else ()),
-    ]
-    env = {**os.environ, "OPENROUTER_API_KEY": kit.KEY}
-    process = subprocess.Popen(command, cwd=folder, env=env, stderr=subprocess.PIPE, text=True)
-    assert process.stderr is not None
-    said = process.stderr.read()
-    _, status, used = os.wait4(process.pid, 0)
+    where = ("--on", on) if on else ()
+    command = [sys.executable, *"-m eyas run RUN.toml --yes --progress none".split(), *where]
+    with kit.simulator(vocab.kimi_folder(), length_median=300, speed=given.speed) as sim:
+        write(folder, sim, prompts, given.in_flight)
+        env = {**os.environ, "OPENROUTER_API_KEY": kit.KEY}
+        process = subprocess.Popen(command, cwd=folder, env=env, stderr=subprocess.PIPE, text=True)
+        assert process.stderr is not None
+        said = process.stderr.read()
+        _, status, used = os.wait4(process.pid, 0)
     if os.waitstatus_to_exitcode(status):
         raise SystemExit(said)
     with closing(Store(folder / "run")) as store:
         ends = sorted(e.at for _, e in store.events() if isinstance(e, Settled) and e.verdict in ANSWERED)
     first, last = ends[len(ends) // 4], ends[3 * len(ends) // 4]
     return len(ends) / 2 / (last - first), used.ru_utime + used.ru_stime
+
+
+def write(folder: Path, sim: kit.Sim, prompts: int, in_flight: int) -> None:
+    """The run's files."""
+    kit.write_run(folder, sim, vocab.kimi_folder(), prompts, usd=1000.0, in_flight=in_flight, max_tokens=2048)
+    path = folder / "RUN.toml"
+    text = path.read_text().replace("max_tokens = 2048", "max_tokens = 2048\nstream = false")
+    path.write_text(f"{text}[cluster]\nworkers = {WORKERS}\nin_flight_per_worker = {in_flight // WORKERS}\n")
 
 
 def main() -> None:
