@@ -35,8 +35,8 @@ WORKERS = 3
 def run(folder: Path, prompts: int, given: argparse.Namespace, on: str) -> tuple[float, float]:
     """Answers a second in the middle half, and seconds of CPU of the process that was typed; by a simulator of its own."""
     folder.mkdir()
-    where = ("--on", on) if on else ()
-    command = [sys.executable, *"-m eyas run RUN.toml --yes --progress none".split(), *where]
+    quiet = ("--yes", "--progress", "none", *(("--on", on) if on else ()))
+    command = [sys.executable, "-m", "eyas", "run", "RUN.toml", *quiet]
     with kit.simulator(vocab.kimi_folder(), length_median=300, speed=given.speed) as sim:
         write(folder, sim, prompts, given.in_flight)
         env = {**os.environ, "OPENROUTER_API_KEY": kit.KEY}
